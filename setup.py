@@ -1,0 +1,41 @@
+"""Build the Cython kernels; everything else about the package is in pyproject.toml.
+
+MOLDAU_SANITIZE=address builds them with AddressSanitizer (docs/sanitizer.md).
+"""
+
+import os
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+SANITIZE = os.environ.get("MOLDAU_SANITIZE")
+FLAGS = ["-fno-omit-frame-pointer", "-g", "-O1", f"-fsanitize={SANITIZE}"] if SANITIZE else ["-O3"]
+WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function"]
+
+extensions = [
+    Extension(
+        path.removeprefix("src/").removesuffix(".pyx").replace("/", "."),
+        [path],
+        depends=glob("src/moldau/_native/*.h"),
+        include_dirs=["src/moldau/_native"],
+        extra_compile_args=[*FLAGS, *WARNINGS],
+        extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],
+    )
+    for path in sorted(glob("src/moldau/_native/*.pyx"))
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        nthreads=0,
+        compiler_directives={
+            "language_level": "3",
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "freethreading_compatible": False,
+        },
+    )
+)

@@ -1,0 +1,1 @@
+"""Names and errors that every layer shares; imports nothing of the project."""
