@@ -1,0 +1,1 @@
+"""Kafka's wire and storage messages: declarations, codec, headers, error codes."""

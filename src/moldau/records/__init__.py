@@ -1,0 +1,1 @@
+"""Record batches: building, reading, compression and the older formats."""
