@@ -138,7 +138,7 @@ static int columns_reserve_headers(columns *c, int64_t more)
 #endif
 #define COLUMNS_SPARE_BYTES_MAX (8 << 20)
 
-static columns *columns_spare[COLUMNS_SPARE_MAX + 1];
+static columns *columns_spare[COLUMNS_SPARE_MAX + 1]; /* one more: C has no empty arrays */
 
 /* Called by whoever drops the columns last, in any thread. */
 static void columns_retire(shared_memory *memory)
