@@ -35,7 +35,7 @@ def main() -> int:
         _run(sys.executable, "-m", "venv", str(VENV))
         _run(str(BIN / "python"), "-m", "pip", "install", "-q", "--upgrade", "pip")
     _once(target, [ROOT / "pyproject.toml"], lambda: _install(target))
-    sources = [ROOT / "setup.py", *NATIVE.glob("*.pyx"), *NATIVE.glob("*.pxd"), *NATIVE.glob("*.h")]
+    sources = [ROOT / "setup.py", *NATIVE.glob("*.px?"), *NATIVE.glob("*.h")]
     _once("native", sorted(sources), _build)
     return 0
 
