@@ -70,12 +70,8 @@ cdef int read_text(Reader* r, const Op* op, Py_ssize_t length, PyObject** place)
 
 cdef int read_view(Reader* r, Py_ssize_t length, PyObject** place) except -1:
     cdef Py_ssize_t position = r.at - r.start
-    cdef Py_buffer* buffer
     if r.view == NULL:
-        view = PyMemoryView_FromObject(<object>r.data)
-        buffer = PyMemoryView_GET_BUFFER(view)
-        if buffer.itemsize != 1 or buffer.ndim != 1:
-            view = view.cast("B")
+        view = view_of(r.data)
         r.view = <PyObject*>view
         Py_INCREF(r.view)
     piece = (<object>r.view)[position:position + length]
