@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run check test fuzz asan soak bench messages golden clean
+.PHONY: help run check test fuzz bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,7 +15,7 @@ run: python  ## Install and start Moldau
 	@$(BIN)/moldau --version
 
 check: python  ## Format, lint, types, layers, tidiness and unit tests, in under a minute
-	@$(INSTALL) check
+	@$(INSTALL) dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -24,16 +24,15 @@ check: python  ## Format, lint, types, layers, tidiness and unit tests, in under
 	$(PYTEST) -q -m "not long" tests/unit
 
 test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
-	@$(INSTALL) test
 	$(PYTEST) -m long tests/unit
 	$(PYTEST) --ignore=tests/unit tests
 
 fuzz: python  ## A million mutated frames and batches through the decoders
-	@$(INSTALL) test
+	@$(INSTALL) dev
 	MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
 
 bench: python  ## Measure against the peers; print ratios, store them in bench/results/
-	@$(INSTALL) test
+	@$(INSTALL) dev
 	$(BIN)/python -m bench
 
 clean:  ## Remove everything that the other targets made

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kio.serial import entity_reader, entity_writer
 
+from bench.row import Row
 from moldau.protocol.messages import fetch, metadata, produce
 from moldau.protocol.schema import Message
 
@@ -19,17 +20,6 @@ ROUND_SECONDS = 0.05
 IMPORT_MS_MAX = 100
 RECORDS = bytes(range(256)) * 4
 HOST = "broker-1.moldau.example"
-
-
-class Row(NamedTuple):
-    """One line of the table: how many times less than theirs ours is, and what it has to be."""
-
-    name: str
-    ours: float
-    theirs: float
-    unit: str
-    ratio: float
-    goal: float
 
 
 def produce_exchange() -> tuple[Message, Message, int]:
@@ -141,7 +131,7 @@ def ratio_row(
         for function, count, results in zip((ours, theirs), counts, times, strict=True):
             results.append(timed(function, count) / count * 1e6)
     our_us, their_us = statistics.median(times[0]), statistics.median(times[1])
-    return Row(name, our_us, their_us, "us", their_us / our_us, goal)
+    return Row(name, "kio", our_us, their_us, "us", their_us / our_us, goal)
 
 
 def calibrate(function: Callable[[], None]) -> int:
@@ -191,8 +181,8 @@ def import_row() -> Row:
     """Measure CPU time in fresh processes against its budget; more than the least is noise."""
     command = [sys.executable, "-c", IMPORTS]
     ours_ms = min(float(subprocess.check_output(command)) * 1e3 for _ in range(ROUNDS))
-    name = "import of what a broker needs, against its budget"
-    return Row(name, ours_ms, IMPORT_MS_MAX, "ms", IMPORT_MS_MAX / ours_ms, 1)
+    what = "import of what a broker needs"
+    return Row(what, "budget", ours_ms, IMPORT_MS_MAX, "ms CPU", IMPORT_MS_MAX / ours_ms, 1)
 
 
 def rows() -> list[Row]:
@@ -204,8 +194,3 @@ def rows() -> list[Row]:
         exchange_row("Metadata v12, 10 topics x 6 partitions", *metadata_exchange()),
         import_row(),
     ]
-
-
-if __name__ == "__main__":
-    for row in rows():
-        print(f"{row.name:50} {row.ours:8.2f} {row.theirs:8.2f} {row.unit} {row.ratio:6.1f}x")

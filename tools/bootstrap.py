@@ -1,4 +1,4 @@
-"""Make .venv ready for a Makefile target: `bootstrap.py run|check|test`.
+"""Make .venv ready for a Makefile target: `bootstrap.py run|dev`.
 
 Runs on the machine's own Python with nothing installed, so it uses the standard library alone.
 What is already there is left alone: a second call compares a fingerprint and returns.
@@ -63,11 +63,11 @@ def _missing() -> list[str]:
 
 def _install(target: str) -> None:
     pip = [str(BIN / "python"), "-m", "pip", "install", "-q"]
-    _say(f"installing what `make {target}` needs")
+    _say("installing" if target == "run" else "installing the package and the development tools")
     _run(*pip, "setuptools>=77", "Cython>=3.1")
     _run(*pip, "--no-build-isolation", "-e", str(ROOT))
-    if target != "run":
-        _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:{target}")
+    if target == "dev":
+        _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:dev")
 
 
 def _build() -> None:

@@ -72,7 +72,9 @@ class RecordWalk:
     def feed(self, piece: Buffer) -> None: ...
     def finish(self) -> RecordStats: ...
 
-def patch_offsets(data: bytearray | memoryview, batch: Batch, *, base_offset: int, leader_epoch: int) -> None:
+def patch_offsets(
+    data: bytearray | memoryview, batch: Batch, *, base_offset: int, leader_epoch: int
+) -> None:
     """Write the two fields that the checksum does not cover."""
 
 def patch_timestamps(
@@ -105,7 +107,12 @@ class BatchWriter:
     ) -> int:
         """Add a record at the next offset; return its size."""
     def append_at(
-        self, offset: int, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+        self,
+        offset: int,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Headers = (),
     ) -> int:
         """Add a record at `offset`, which lies behind the last one (compaction leaves gaps)."""
     def finish(
