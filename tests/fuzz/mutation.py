@@ -6,6 +6,7 @@ import string
 from moldau.protocol.schema import Array, FieldType, Struct, Type
 
 BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64}
+LETTERS = string.ascii_letters + "éč日🙂"
 # Bytes that mean something: null, empty, the ends of ranges, varints that go on.
 TELLING = (b"\x00", b"\x01", b"\x02", b"\x40", b"\x41", b"\x7f", b"\x80", b"\xfe", b"\xff")
 TELLING_LONG = (
@@ -37,21 +38,28 @@ def random_struct(rng: random.Random, cls: type[Struct], version: int) -> Struct
 def _random_value(rng: random.Random, type_: FieldType, version: int) -> object:
     if isinstance(type_, Array):
         return tuple(_random_value(rng, type_.of, version) for _ in range(rng.randrange(3)))
-    if not isinstance(type_, Type):
-        return random_struct(rng, type_, version)
-    if bits := BITS.get(type_.name):
-        number = rng.getrandbits(rng.randint(1, bits))
-        signed = not type_.name.startswith("u")
-        return number - (1 << bits) if signed and number >> (bits - 1) else number
-    if type_.name == "boolean":
-        return rng.random() < 0.5
-    if type_.name == "float64":
-        return rng.uniform(-1e9, 1e9)
-    if type_.name == "uuid":
-        return rng.randbytes(16)
-    if type_.name in ("string", "legacy_string"):
-        return "".join(rng.choices(string.ascii_letters + "éč日🙂", k=rng.randrange(10)))
-    return rng.randbytes(rng.choice((0, 3, 200)))
+    if isinstance(type_, Type):
+        return _random_primitive(rng, type_.name)
+    return random_struct(rng, type_, version)
+
+
+def _random_primitive(rng: random.Random, name: str) -> object:
+    match name:
+        case "boolean":
+            value: object = rng.random() < 0.5
+        case "float64":
+            value = rng.uniform(-1e9, 1e9)
+        case "uuid":
+            value = rng.randbytes(16)
+        case "string" | "legacy_string":
+            value = "".join(rng.choices(LETTERS, k=rng.randrange(10)))
+        case "blob" | "records":
+            value = rng.randbytes(rng.choice((0, 3, 200)))
+        case _:
+            number = rng.getrandbits(rng.randint(1, BITS[name]))
+            is_negative = name[0] == "i" and number >> (BITS[name] - 1)
+            value = number - (1 << BITS[name]) if is_negative else number
+    return value
 
 
 def damage(rng: random.Random, data: bytes) -> bytes:

@@ -8,6 +8,7 @@ import os
 import random
 import resource
 import secrets
+import sys
 import time
 
 import pytest
@@ -41,7 +42,8 @@ def outcome(cls: type[Message], data: bytes, version: int) -> Struct | None:
 
 
 def peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 @pytest.mark.long

@@ -71,9 +71,7 @@ cdef int read_text(Reader* r, const Op* op, Py_ssize_t length, PyObject** place)
 cdef int read_view(Reader* r, Py_ssize_t length, PyObject** place) except -1:
     cdef Py_ssize_t position = r.at - r.start
     if r.view == NULL:
-        view = memoryview(<object>r.data)
-        if view.itemsize != 1 or view.ndim != 1:
-            view = view.cast("B")
+        view = view_of(r.data)
         r.view = <PyObject*>view
         Py_INCREF(r.view)
     piece = (<object>r.view)[position:position + length]

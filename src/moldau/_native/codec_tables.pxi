@@ -116,7 +116,7 @@ cdef class Table:
         op.path = self.keep(f"{self.cls.__name__}.{field.name}")
         op.default_ = NULL if field.default_is_fresh else self.keep(field.default)
         kind = field.type
-        if hasattr(kind, "of"):
+        if hasattr(kind, "of"):  # an Array
             op.code = ARRAY
             op.prefix = LENGTH_VARINT if self.flexible else LENGTH_32
             op.size_min = 1 if self.flexible else 4
@@ -187,6 +187,15 @@ cdef int put_default(const Op* op, PyObject** place) except -1:
     for i in range(table.count):
         put_default(&table.ops[i], slot(place[0], &table.ops[i]))
     return 0
+
+
+cdef object view_of(PyObject* data):
+    """Return a memoryview in bytes, whatever items the buffer has."""
+    cdef object view = PyMemoryView_FromObject(<object>data)
+    cdef Py_buffer* buffer = PyMemoryView_GET_BUFFER(view)
+    if buffer.itemsize == 1 and buffer.ndim == 1:
+        return view
+    return view.cast("B")
 
 
 cdef int clear_unicode_error() except -1:

@@ -94,7 +94,9 @@ cdef int write_buffer_bytes(
     write_length(w, op, size)
     if op.code == BLOB or w.pieces == NULL or size < BY_REFERENCE_BYTES_MIN:
         return write_bytes(w, data, size)
-    (<list>w.pieces).append((w.at - w.start, <object>value))
+    # A view keeps a bytearray from being resized before it is sent.
+    piece = <object>value if PyBytes_Check(value) else view_of(value)
+    (<list>w.pieces).append((w.at - w.start, piece))
     w.referred += size
     return 0
 

@@ -105,6 +105,14 @@ def test_large_records_leave_by_reference() -> None:
     assert pieces[1] is LARGE
 
 
+def test_a_bytearray_cannot_be_resized_before_it_is_sent() -> None:
+    records = bytearray(LARGE)
+    pieces = Batches.plan(1).encode_chunks(Batches(batches=records))
+    with pytest.raises(BufferError):
+        records.append(0)
+    assert sum(len(piece) for piece in pieces) == 2 + len(LARGE) + 1
+
+
 def test_small_records_are_copied() -> None:
     assert len(Batches.plan(1).encode_chunks(Batches(batches=b"small"))) == 1
 
