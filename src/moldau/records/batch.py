@@ -3,7 +3,7 @@
 The kernel (moldau._native.records) knows a batch's bytes but no codec; here the two meet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 
@@ -59,13 +59,22 @@ def build_batch(
         writer.append_at(record.offset, record.timestamp, record.key, record.value, record.headers)
     return writer.finish(
         codec=codec,
-        compress=None if codec == Codec.NONE else partial(compress, codec, level=level),
+        compress=compressor(codec, level),
         attributes=attributes,
         leader_epoch=leader_epoch,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
     )
+
+
+def compressor(codec: int, level: int | None) -> Callable[[memoryview], bytes] | None:
+    """Return what the kernel is to compress a payload with, None for no compression."""
+    if codec != Codec.NONE:
+        return partial(compress, codec, level=level)
+    if level is not None:
+        raise ValueError("no compression has no levels")
+    return None
 
 
 def payload_of(data: Buffer, batch: Batch) -> memoryview:

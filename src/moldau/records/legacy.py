@@ -6,15 +6,14 @@ offsets are relative, and the wrapper has the offset of its last message.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from struct import Struct as Layout
 from typing import NamedTuple
 from zlib import crc32
 
 from moldau._native.records import NO_TIMESTAMP, BatchWriter
 from moldau.kernel.errors import CompressionError, CorruptBatchError, InvalidRecordError
-from moldau.records.batch import LOG_APPEND_TIME
-from moldau.records.compression import Buffer, Codec, compress, decompress
+from moldau.records.batch import LOG_APPEND_TIME, compressor
+from moldau.records.compression import Buffer, Codec, decompress
 
 LEGACY_BYTES_MAX = 16 << 20
 """The largest message set, opened: these are walked in Python, a microsecond or two per message."""
@@ -87,7 +86,7 @@ def up_convert(
         raise InvalidRecordError("there is no message")
     return writer.finish(
         codec=first.codec,
-        compress=partial(compress, first.codec, level=level) if first.codec else None,
+        compress=compressor(first.codec, level),
         attributes=LOG_APPEND_TIME if first.is_log_append_time else 0,
     )
 

@@ -77,6 +77,8 @@ def test_a_level_reaches_the_codec() -> None:
     assert len(small) < len(build_batch(RECORDS, codec=Codec.ZSTD, level=-50))
     with pytest.raises(ValueError, match="levels"):
         build_batch(RECORDS, codec=Codec.GZIP, level=12)
+    with pytest.raises(ValueError, match="levels"):
+        build_batch(RECORDS, level=1)
 
 
 def test_offsets_may_have_gaps_in_a_stored_batch_only() -> None:
