@@ -16,7 +16,8 @@ from moldau.records.compression import Buffer, Limits
 _MAGIC = b"\x82SNAPPY\x00"
 _HEADER = _MAGIC + struct.pack(">ii", 1, 1)
 _VERSION = 1
-_BLOCK_BYTES = 32 << 10
+# Java writes 32 KB; snappy itself looks back no further than 64 KB, so more would gain nothing.
+_BLOCK_BYTES = 64 << 10
 
 # The densest element of the format is a copy of 64 bytes in 3; the shortest is a literal byte in 2.
 # A block that announces more than its elements can make is refused before memory is set aside.
