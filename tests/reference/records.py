@@ -9,6 +9,7 @@ from moldau.kernel.errors import CorruptBatchError, InvalidRecordError
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
+CODEC = 0x07
 LOG_APPEND_TIME = 0x08
 
 
@@ -50,13 +51,21 @@ class Stats(NamedTuple):
     keyless_count: int
 
 
+def crc32c_of_byte(byte: int) -> int:
+    """Divide a byte by the polynomial, bit by bit."""
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+CRC32C_TABLE = [crc32c_of_byte(byte) for byte in range(256)]
+
+
 def crc32c(data: bytes) -> int:
-    """CRC-32C, bit by bit."""
+    """CRC-32C, byte by byte."""
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ CRC32C_TABLE[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF
 
 
@@ -172,8 +181,8 @@ def read_headers(data: bytes) -> list[tuple[int, Header]]:
     return found
 
 
-def read_records(header: Header, payload: bytes, *, consecutive: bool) -> list[Record]:
-    """Read the records of an uncompressed payload by the rules of the walk."""
+def check_count(header: Header, *, consecutive: bool) -> range:
+    """Check that count and last offset fit each other; return the offset deltas that may come."""
     deltas = range(header.last_offset_delta + 1)
     if header.record_count < (1 if consecutive else 0):
         raise InvalidRecordError("record count")
@@ -181,6 +190,12 @@ def read_records(header: Header, payload: bytes, *, consecutive: bool) -> list[R
         raise InvalidRecordError("offset range")
     if consecutive and len(deltas) != header.record_count:
         raise InvalidRecordError("offset range")
+    return deltas
+
+
+def read_records(header: Header, payload: bytes, *, consecutive: bool) -> list[Record]:
+    """Read the records of an uncompressed payload by the rules of the walk."""
+    deltas = check_count(header, consecutive=consecutive)
     reader = Reader(payload)
     records: list[Record] = []
     delta = -1
@@ -235,3 +250,22 @@ def stats(header: Header, records: list[Record]) -> Stats:
         min_timestamp=min((t for t in timestamps if t != -1), default=-1),
         keyless_count=sum(record.key is None for record in records),
     )
+
+
+def check(data: bytes) -> list[Stats | None]:
+    """Check batches as a broker does; a compressed one has no stats."""
+    found = []
+    end = 0
+    for position, header in read_headers(data):
+        end = position + 12 + header.length
+        found.append((header, data[position + HEADER_SIZE : end]))
+    if end != len(data):
+        raise CorruptBatchError("cut off")
+    return [check_one(header, payload) for header, payload in found]
+
+
+def check_one(header: Header, payload: bytes) -> Stats | None:
+    check_count(header, consecutive=True)
+    if header.attributes & CODEC:
+        return None
+    return stats(header, read_records(header, payload, consecutive=True))

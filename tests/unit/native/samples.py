@@ -1,5 +1,6 @@
 """Batches and records to test with, by hand and by Hypothesis."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from moldau._native.records import Batch, BatchWriter, read_batches
@@ -7,6 +8,8 @@ from tests.reference import records as reference
 from tests.reference.records import Header, Record, encode_batch
 
 HEADER_SIZE = reference.HEADER_SIZE
+# Machines that do other things as well are slow at times.
+RELAXED = settings(deadline=None, print_blob=True)
 
 timestamps = st.integers(-1, 2**42) | st.integers(-(2**63), 2**63 - 1)
 contents = st.none() | st.binary(max_size=20) | st.binary(min_size=60, max_size=70)
