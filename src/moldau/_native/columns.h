@@ -256,7 +256,7 @@ static int columns_append_batch(columns *c, const columns_batch *batch, const ui
 {
     record_walk walk;
     record_view view = {0};
-    int status = COLUMNS_FINE;
+    int status = COLUMNS_FINE, with_headers = c->with_headers;
     int64_t row = c->row_count;
     /* A record takes some bytes, whatever the header's count says. */
     int64_t rows_max = size / RECORD_SIZE_MIN;
@@ -275,7 +275,7 @@ static int columns_append_batch(columns *c, const columns_batch *batch, const ui
         c->timestamp[row] = batch->log_append_time ? batch->max_timestamp : view.timestamp;
         columns_append(&c->key, row, data + view.key, view.key_size);
         columns_append(&c->value, row, data + view.value, view.value_size);
-        if (view.header_count && c->with_headers) {
+        if (UNLIKELY(view.header_count && with_headers)) {
             status = columns_append_headers(c, row, data, &view);
             if (status != COLUMNS_FINE)
                 break;
