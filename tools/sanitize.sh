@@ -25,8 +25,8 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 preload="$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libstdc++.so.6)"
 
 if [ $# -eq 0 ]; then
-    # These two measure memory, which the sanitizer multiplies.
-    set -- tests/unit/native tests/unit/_native tests/fuzz --deselect \
+    # This one measures memory, which the sanitizer multiplies.
+    set -- tests/unit/native tests/fuzz --deselect \
         tests/unit/native/test_columns.py::test_cycles_leak_nothing
 fi
 # --capture=sys leaves the sanitizer its standard error.
