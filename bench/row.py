@@ -1,10 +1,11 @@
-"""One line of the table that `make bench` prints."""
+"""One line of a benchmark's table."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Row(NamedTuple):
-    """A race: `ratio` says how many times better than theirs ours is, and reaches `goal` or not."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured, beside what; `ratio` grows with our lead and should reach `goal`."""
 
     what: str
     against: str

@@ -1,0 +1,52 @@
+# Every target installs what it needs into .venv first and is quick the second time.
+.DEFAULT_GOAL := help
+.PHONY: help run check test fuzz asan bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(PYTHON) tools/bootstrap.py
+PYTEST := $(BIN)/python -m pytest
+
+help:  ## Say what each target does
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: python  ## Install and start Moldau
+	@$(INSTALL) run
+	@$(BIN)/moldau --version
+
+check: python  ## Format, lint, types, layers, tidiness and unit tests, in under a minute
+	@$(INSTALL) dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/tidy.py
+	$(PYTEST) -q -m "not long" tests/unit
+
+test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
+	$(PYTEST) -m long tests/unit
+	$(PYTEST) --ignore=tests/unit tests
+
+fuzz: python  ## A million mutated frames and batches through the decoders
+	@$(INSTALL) dev
+	MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
+
+asan: python  ## The kernels' tests and fuzzers under AddressSanitizer (docs/sanitizer.md)
+	@$(INSTALL) dev
+	tools/sanitize.sh
+
+bench: python  ## Measure against the peers; print ratios, store them in bench/results/
+	@$(INSTALL) dev
+	$(BIN)/python -m bench
+
+clean:  ## Remove everything that the other targets made
+	rm -rf .venv .cache build dist *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache \
+	  .hypothesis .import_linter_cache
+	find src -name '*.so' -delete
+	rm -f src/moldau/_native/*.c
+
+.PHONY: python
+python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "moldau: $(PYTHON) not found: install Python 3.11 or newer" \
+	       "(Debian, Ubuntu: apt-get install python3 python3-dev python3-venv)" >&2; exit 1; }

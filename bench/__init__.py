@@ -1,0 +1,1 @@
+"""Benchmarks: every figure beside its peer's, measured in the same run on the same machine."""

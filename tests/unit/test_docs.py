@@ -1,0 +1,23 @@
+"""The examples in the documents run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def _examples() -> list[object]:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return [
+        pytest.param(match.group(1), id=f"{path.relative_to(ROOT)}-{number}")
+        for path in sorted(documents)
+        for number, match in enumerate(BLOCK.finditer(path.read_text()))
+    ]
+
+
+@pytest.mark.parametrize("source", _examples())
+def test_example_runs(source: str) -> None:
+    exec(compile(source, "<example>", "exec"), {"__name__": "example"})
