@@ -1,0 +1,34 @@
+"""ShareGroupHeartbeat, API key 76: v1, flexible."""
+
+# Derived from Kafka's message schemas by tools/generate_messages.py: change it there.
+
+from collections.abc import Sequence
+
+from moldau.protocol.schema import Array, Message, Struct, Uuid, field, int16, int32, string, uuid
+
+
+class ShareGroupHeartbeatRequest(Message, api_key=76, versions=(1, 1), flexible=0):
+    group_id: str = field(string)
+    member_id: str = field(string)
+    member_epoch: int = field(int32)
+    rack_id: str | None = field(string, nullable=0, default=None)
+    subscribed_topic_names: Sequence[str] | None = field(Array(string), nullable=0, default=None)
+
+
+class TopicPartitions(Struct):
+    topic_id: Uuid = field(uuid)
+    partitions: Sequence[int] = field(Array(int32))
+
+
+class Assignment(Struct):
+    topic_partitions: Sequence[TopicPartitions] = field(Array(TopicPartitions))
+
+
+class ShareGroupHeartbeatResponse(Message, api_key=76, versions=(1, 1), flexible=0):
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    error_message: str | None = field(string, nullable=0, default=None)
+    member_id: str | None = field(string, nullable=0, default=None)
+    member_epoch: int = field(int32)
+    heartbeat_interval_ms: int = field(int32)
+    assignment: Assignment | None = field(Assignment, nullable=0, default=None)

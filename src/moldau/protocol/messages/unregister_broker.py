@@ -1,0 +1,15 @@
+"""UnregisterBroker, API key 64: v0, flexible."""
+
+# Derived from Kafka's message schemas by tools/generate_messages.py: change it there.
+
+from moldau.protocol.schema import Message, field, int16, int32, string
+
+
+class UnregisterBrokerRequest(Message, api_key=64, versions=(0, 0), flexible=0):
+    broker_id: int = field(int32)
+
+
+class UnregisterBrokerResponse(Message, api_key=64, versions=(0, 0), flexible=0):
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    error_message: str | None = field(string, nullable=0)

@@ -1,0 +1,1 @@
+"""Programs that make or check what the repository holds; none is needed at run time."""
