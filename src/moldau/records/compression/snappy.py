@@ -1,0 +1,89 @@
+"""Snappy in the framing of the xerial library, which Kafka's Java client writes.
+
+A stream is a header of 16 bytes (magic, version, lowest compatible version), then blocks: a length
+of four bytes and a raw snappy block. librdkafka and others write one raw block without any framing;
+that is read as well.
+"""
+
+import struct
+from collections.abc import Iterator
+
+from cramjam import DecompressionError, snappy
+
+from moldau.kernel.errors import CompressionError
+from moldau.records.compression import Buffer, Limits
+
+_MAGIC = b"\x82SNAPPY\x00"
+_HEADER = _MAGIC + struct.pack(">ii", 1, 1)
+_VERSION = 1
+_BLOCK_BYTES = 32 << 10
+
+# The densest element of the format is a copy of 64 bytes in 3; the shortest is a literal byte in 2.
+# A block that announces more than its elements can make is refused before memory is set aside.
+_EXPANSION_MAX = 64 / 3
+
+
+def compress(payload: Buffer, level: int | None) -> bytes:
+    """Compress to a xerial stream; snappy has no levels."""
+    if level is not None:
+        raise ValueError("snappy has no levels")
+    view = memoryview(payload)
+    parts: list[Buffer] = [_HEADER]
+    for start in range(0, len(view), _BLOCK_BYTES):
+        block = bytes(snappy.compress_raw(view[start : start + _BLOCK_BYTES]))
+        parts += (len(block).to_bytes(4, "big"), block)
+    return b"".join(parts)
+
+
+def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+    """Decompress a xerial stream or a single raw block."""
+    if payload[: len(_MAGIC)] != _MAGIC:
+        yield _block(payload, limits)
+        return
+    position = _skip_header(payload, 0)
+    while position < len(payload):
+        # Streams that were appended to each other: the next header stands where a length would.
+        if payload[position : position + len(_MAGIC)] == _MAGIC:
+            position = _skip_header(payload, position)
+            continue
+        start = position + 4
+        size = int.from_bytes(payload[position:start], "big", signed=True)
+        position = start + size
+        if size < 0 or position > len(payload) or start > len(payload):
+            raise CompressionError("snappy: a block reaches beyond the payload")
+        yield _block(payload[start:position], limits)
+
+
+def _skip_header(payload: memoryview, position: int) -> int:
+    end = position + len(_HEADER)
+    if end > len(payload):
+        raise CompressionError("snappy: the header is cut off")
+    (_, compatible) = struct.unpack_from(">ii", payload, position + len(_MAGIC))
+    if compatible > _VERSION:
+        raise CompressionError(f"snappy: framing version {compatible} is unknown")
+    return end
+
+
+def _block(block: memoryview, limits: Limits) -> bytearray:
+    size = _announced_size(block)
+    if size > len(block) * _EXPANSION_MAX:
+        raise CompressionError(f"snappy: {len(block)} bytes cannot become {size}")
+    limits.spend(size)
+    content = bytearray(size)
+    try:
+        written = snappy.decompress_raw_into(block, content)
+    except DecompressionError as error:
+        raise CompressionError(f"snappy: {error}") from None
+    if written != size:
+        raise CompressionError("snappy: a block is shorter than it says")
+    return content
+
+
+def _announced_size(block: memoryview) -> int:
+    """Read the varint that every raw block opens with: its uncompressed size."""
+    size = 0
+    for place, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return size
+    raise CompressionError("snappy: a block has no size")
