@@ -144,7 +144,8 @@ def api_table(messages: dict[str, MessageSpec]) -> str:
         listeners = "".join(f"{listener.upper()}," for listener in request.listeners)
         listeners = listeners[:-1] if len(request.listeners) > 1 else listeners
         flexible = "NEVER" if request.flexible is None else request.flexible
-        rows.append(f'({request.api_key}, "{api}", {versions}, {flexible}, ({listeners})),')
+        names = f'"{api}", "{module_name(api)}"'
+        rows.append(f"({request.api_key}, {names}, {versions}, {flexible}, ({listeners})),")
     return "\n".join(
         [
             '"""The facts of every API: one row per key, read by moldau.protocol.apis."""',
@@ -158,7 +159,7 @@ def api_table(messages: dict[str, MessageSpec]) -> str:
             'BROKER: Final = "broker"',
             'CONTROLLER: Final = "controller"',
             "",
-            "# key, name, first, last and last stable version, first flexible version, listeners",
+            "# key, name, module; first, last, last stable and first flexible version; listeners",
             "ROWS: Final = (",
             *(f"    {row}" for row in rows),
             ")",

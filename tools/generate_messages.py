@@ -6,14 +6,12 @@ Jars that FOLDER (.cache/jars unless told) does not have are fetched with Maven.
 nothing is written, and the exit code says whether the committed files are what would be.
 """
 
-import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from tools import kafka_jars
 from tools.declaration_files import STORED_FILES, api_table, module_name, module_source
-from tools.formatting import formatted
+from tools.generated_files import parse_options, update
 from tools.schema_json import MessageSpec, merge_messages, parse_message, parse_versions, shape
 
 PROTOCOL = Path("src/moldau/protocol")
@@ -66,25 +64,10 @@ def sources(messages: dict[str, MessageSpec]) -> dict[Path, str]:
     return files
 
 
-def main(argv: Iterable[str] | None = None) -> int:
+def main() -> int:
     """Write or check the files; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jars", type=Path, default=kafka_jars.CACHE)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args(None if argv is None else list(argv))
-    files = formatted(sources(read_messages(options.jars)))
-    stale = [
-        path
-        for path, text in sorted(files.items())
-        if not path.exists() or path.read_text() != text
-    ]
-    print(f"{len(files)} files, {len(stale)} differ from the schemas", *stale, sep="\n")
-    if options.check:
-        return bool(stale)
-    for path in stale:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(files[path])
-    return 0
+    options = parse_options(__doc__)
+    return update(sources(read_messages(options.jars)), check=options.check)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Kafka's jars from Maven Central, and the message schemas inside them."""
 
 import json
+import os
 import re
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,25 @@ SERVER = tuple(
     )
 )
 
+# What the server's classes, and all of Kafka's, need besides to run.
+SERVER_CLIENTS = "kafka-clients-4.3.1"
+LOGGING = "slf4j-api-1.7.36"
+
 CACHE = Path(".cache/jars")
 
 Json = dict[str, Any]
 
 
 def jar(name: str, folder: Path = CACHE) -> Path:
-    """Return the path of the jar `name` in `folder`, downloaded with Maven if it is not there."""
+    """Return the path of the jar `name` in `folder`, fetched with Maven if it is not there."""
     path = folder / f"{name}.jar"
     if not path.exists():
         artifact, version = name.rsplit("-", 1)
+        group = "org.slf4j" if name == LOGGING else "org.apache.kafka"
         subprocess.run(
             [
                 *("mvn", "-q", "-U", "dependency:copy"),
-                f"-Dartifact=org.apache.kafka:{artifact}:{version}",
+                f"-Dartifact={group}:{artifact}:{version}",
                 f"-DoutputDirectory={folder.resolve()}",
             ],
             check=True,
@@ -58,3 +65,11 @@ def schemas(path: Path) -> dict[str, Json]:
                 if schema["validVersions"] != "none":
                     found[schema["name"]] = schema
     return found
+
+
+def run_java(program: str, names: Sequence[str], folder: Path = CACHE, given: str = "") -> str:
+    """Run one of the programs in tools/java with the named jars; return what it prints."""
+    path = os.pathsep.join(str(jar(name, folder)) for name in (*names, LOGGING))
+    command = ["java", "-cp", path, f"tools/java/{program}.java"]
+    done = subprocess.run(command, check=True, input=given.encode(), stdout=subprocess.PIPE)
+    return done.stdout.decode()

@@ -13,7 +13,6 @@ default and is set by keyword. A field that the version at hand does not have de
 default; encoding another value than the default then fails unless the field is `ignorable`.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 from moldau._native.codec import Plan
@@ -40,7 +39,7 @@ class Type:
         return self.name
 
 
-boolean = Type("boolean", False)
+boolean = Type("boolean", default=False)
 int8 = Type("int8", 0)
 int16 = Type("int16", 0)
 uint16 = Type("uint16", 0)
@@ -78,7 +77,7 @@ class Field:
 
     __slots__ = ("default", "ignorable", "name", "nullable", "since", "tag", "type", "until")
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         type_: FieldType,
         since: int,
@@ -107,7 +106,7 @@ class Field:
         return self.default is ... and isinstance(self.type, type)
 
 
-def field(  # noqa: PLR0913
+def field(
     type_: FieldType,
     *,
     since: int = 0,
@@ -116,7 +115,7 @@ def field(  # noqa: PLR0913
     tag: int | None = None,
     default: object = ...,
     ignorable: bool = False,
-) -> Any:  # noqa: ANN401 - the annotation beside it says the type
+) -> Any:
     """Declare a field.
 
     `since` and `until` are the first and the last version that have it, `nullable` the first
@@ -189,8 +188,9 @@ def _compile_init(cls: type[Struct]) -> None:
             names[f"default{number}"] = f.default
             body.append(f"    self.{f.name} = {f.name}")
     star = "*, " if parameters else ""
-    source = "\n".join([f"def __init__(self, {star}{', '.join(parameters)}):", *(body or ["    pass"])])
-    exec(compile(source, f"<{cls.__name__}.__init__>", "exec"), names)  # noqa: S102
+    head = f"def __init__(self, {star}{', '.join(parameters)}):"
+    source = "\n".join([head, *(body or ["    pass"])])
+    exec(compile(source, f"<{cls.__name__}.__init__>", "exec"), names)
     cls.__init__ = names["__init__"]  # type: ignore[method-assign]
 
 
