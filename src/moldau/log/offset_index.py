@@ -5,6 +5,7 @@ from array import array
 from typing import Final, NamedTuple
 
 from moldau.kernel.ids import Offset, Position
+from moldau.log.errors import CorruptIndexError
 from moldau.log.index_pages import Page
 from moldau.log.sparse_index import RELATIVE_OFFSET_MAX, SparseIndex
 
@@ -45,6 +46,12 @@ class OffsetIndex(SparseIndex):
         """Return whether `segment.index.bytes` leaves no room."""
         return self.count >= index_bytes_max // self.entry_bytes
 
+    def check(self, *, end_offset: Offset, end_position: Position) -> None:
+        """Read all entries; `CorruptIndexError` if they contradict each other or the segment."""
+        self._check(end_offset)
+        if self.count and self.last().position >= end_position:
+            raise CorruptIndexError(self.path, f"{self.last()} lies beyond the segment's end")
+
     def _entry(self, entry: tuple[int, int] | None) -> OffsetPosition:
         if entry is None:
             return OffsetPosition(self.base_offset, Position(0))
@@ -66,6 +73,3 @@ class OffsetIndex(SparseIndex):
 
     def _offsets(self, page: Page) -> "array[int]":
         return page.keys
-
-    def _fits(self, key: int, value: int, end_relative: int, end_position: int) -> bool:
-        return key < end_relative and value < end_position

@@ -96,7 +96,7 @@ class SparseIndex(ABC):
         self.write()
         self._cut(self._count_below(offset - self.base_offset))
 
-    def check(self, *, end_offset: Offset, end_position: int) -> None:
+    def _check(self, end_offset: Offset) -> None:
         """Read all entries; `CorruptIndexError` if they contradict each other or the segment."""
         self.write()
         last: tuple[int, int] | None = None
@@ -105,8 +105,8 @@ class SparseIndex(ABC):
             if last is not None and not (last[0] < page.keys[0] and last[1] <= page.values[0]):
                 raise CorruptIndexError(self.path, f"entry {number * PAGE_ENTRIES} is out of order")
             last = page.keys[-1], page.values[-1]
-        if last is not None and not self._fits(*last, end_offset - self.base_offset, end_position):
-            raise CorruptIndexError(self.path, f"{last} lies beyond the segment's end")
+            if self._offsets(page)[-1] >= end_offset - self.base_offset:
+                raise CorruptIndexError(self.path, f"{last} lies beyond the segment's end")
 
     @property
     def _page_count(self) -> int:
@@ -121,10 +121,6 @@ class SparseIndex(ABC):
     @abstractmethod
     def _offsets(self, page: Page) -> "array[int]":
         """Return the relative offsets: the keys or the values."""
-
-    @abstractmethod
-    def _fits(self, key: int, value: int, end_relative: int, end_position: int) -> bool:
-        """Return whether the last entry points into the segment."""
 
     def _append(self, key: int, value: int) -> None:
         tail = self._tail

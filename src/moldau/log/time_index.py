@@ -52,6 +52,10 @@ class TimeIndex(SparseIndex):
         """Return whether `segment.index.bytes` leaves room only for the entry made on closing."""
         return self.count >= index_bytes_max // self.entry_bytes - 1
 
+    def check(self, *, end_offset: Offset) -> None:
+        """Read all entries; `CorruptIndexError` if they contradict each other or the segment."""
+        self._check(end_offset)
+
     def _entry(self, entry: tuple[int, int] | None) -> TimestampOffset:
         if entry is None:
             return TimestampOffset(-1, self.base_offset)
@@ -69,6 +73,3 @@ class TimeIndex(SparseIndex):
 
     def _offsets(self, page: Page) -> "array[int]":
         return page.values
-
-    def _fits(self, key: int, value: int, end_relative: int, end_position: int) -> bool:
-        return value < end_relative

@@ -1,0 +1,76 @@
+"""What a partition remembers of one idempotent producer."""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
+
+NO_OFFSET: Final = Offset(-1)
+BATCHES_KEPT: Final = 5  # as many as a client has in flight, so any of them can be resent
+SEQUENCE_MASK: Final = (1 << 31) - 1  # sequence numbers wrap to 0 after it
+
+
+def last_sequence_of(base_sequence: int, last_offset_delta: int) -> int:
+    """Return a batch's last sequence number; -1 if it has none (a coordinator's batch)."""
+    return (base_sequence + last_offset_delta) & SEQUENCE_MASK if base_sequence >= 0 else -1
+
+
+class WrittenBatch(NamedTuple):
+    """Where a batch is in the log; the answer to its being sent again."""
+
+    last_sequence: int
+    last_offset: Offset
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence number of its first record."""
+        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
+
+    @property
+    def first_offset(self) -> Offset:
+        """The offset of its first record."""
+        return Offset(self.last_offset - self.offset_delta)
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """A producer's epoch, its last batches in that epoch, and its open transaction."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    coordinator_epoch: int = -1
+    last_timestamp: int = -1
+    transaction_first_offset: Offset = NO_OFFSET  # none is open
+    batches: list[WrittenBatch] = field(default_factory=list)
+
+    @property
+    def next_sequence(self) -> int:
+        """The only sequence number that may follow in this epoch."""
+        return (self.batches[-1].last_sequence + 1) & SEQUENCE_MASK if self.batches else 0
+
+    def find_duplicate(self, base_sequence: int, last_sequence: int) -> WrittenBatch | None:
+        """Return the batch of this epoch that has exactly this range of sequence numbers."""
+        for written in self.batches:
+            if written.last_sequence == last_sequence and written.first_sequence == base_sequence:
+                return written
+        return None
+
+    def enter_epoch(self, producer_epoch: ProducerEpoch) -> None:
+        """Sequence numbers begin anew with an epoch, so the batches before it go."""
+        if producer_epoch != self.producer_epoch:
+            self.producer_epoch = producer_epoch
+            self.batches.clear()
+
+    def add(self, batch: WrittenBatch) -> None:
+        """Remember a batch, and forget the oldest if there are too many."""
+        batches = self.batches
+        if len(batches) == BATCHES_KEPT:
+            del batches[0]
+        batches.append(batch)
+        self.last_timestamp = batch.timestamp
+
+    def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
+        """Return whether it was idle for `producer.id.expiration.ms`; never in a transaction."""
+        return self.transaction_first_offset < 0 and now_ms - self.last_timestamp >= expiration_ms
