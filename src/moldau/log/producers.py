@@ -114,7 +114,7 @@ class Producers:
             )
 
     def apply(self, batch: Batch, segment_base_offset: Offset, position: Position) -> None:
-        """Note a data batch whose offset is assigned; it may open a transaction that begins there."""
+        """Note a data batch whose offset is assigned; a transaction may begin at its position."""
         last_offset = Offset(batch.last_offset)
         self.end_offset = Offset(last_offset + 1)
         producer_id = batch.producer_id

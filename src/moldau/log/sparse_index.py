@@ -75,7 +75,7 @@ class SparseIndex(ABC):
 
     def discard(self) -> None:
         """Take back what was added since the last write that went well."""
-        if self._count >= 0:
+        if self._count > self._written:
             self._cut(self._written)
 
     def seal(self) -> None:
