@@ -1,6 +1,7 @@
 """Batches as producers and coordinators write them."""
 
 from struct import pack
+from typing import Any
 
 from moldau._native.records import Batch, BatchWriter, read_batches
 
@@ -8,7 +9,7 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
 
-def data_batch(  # one per call, to be read like a sentence
+def data_batch_bytes(
     producer_id: int = 1,
     epoch: int = 0,
     sequence: int = 0,
@@ -17,15 +18,21 @@ def data_batch(  # one per call, to be read like a sentence
     count: int = 1,
     transactional: bool = False,
     timestamp: int = 1000,
-) -> Batch:
-    return _read(
-        _write(offset, count, timestamp).finish(
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            attributes=TRANSACTIONAL if transactional else 0,
-        )
+) -> bytes:
+    writer = BatchWriter(base_offset=offset)
+    for _ in range(count):
+        writer.append(timestamp, None, b"v")
+    return writer.finish(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL if transactional else 0,
     )
+
+
+def data_batch(*args: Any, **fields: Any) -> Batch:
+    (batch,) = read_batches(data_batch_bytes(*args, **fields))
+    return batch
 
 
 def marker_bytes(
@@ -44,15 +51,3 @@ def marker_bytes(
     return writer.finish(
         producer_id=producer_id, producer_epoch=epoch, attributes=TRANSACTIONAL | CONTROL
     )
-
-
-def _write(offset: int, count: int, timestamp: int) -> BatchWriter:
-    writer = BatchWriter(base_offset=offset)
-    for _ in range(count):
-        writer.append(timestamp, None, b"v")
-    return writer
-
-
-def _read(data: bytes) -> Batch:
-    (batch,) = read_batches(data)
-    return batch

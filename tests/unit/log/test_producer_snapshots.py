@@ -13,11 +13,9 @@ from moldau.log.producer_snapshots import (
     find_snapshot_offset,
     snapshot_name,
 )
-from moldau.log.producer_state import ProducerState, WrittenBatch
+from moldau.log.producer_state import ProducerState
 
-STATE = ProducerState(
-    ProducerId(1), ProducerEpoch(2), 3, 4, Offset(5), [WrittenBatch(6, Offset(7), 1, 4)]
-)
+STATE = ProducerState(ProducerId(1), ProducerEpoch(2), 3, 4, Offset(5), 7, [(6, 7, 1, 4)])
 
 
 def test_the_bytes_are_kafkas() -> None:

@@ -9,7 +9,7 @@ from moldau.log.markers import Marker
 from moldau.log.producers import Origin, Producers
 from moldau.log.unstable import CompletedTransaction
 from moldau.protocol.errors import ErrorCode
-from tests.unit.log.batches import data_batch, marker_bytes
+from tests.unit.log.batches import data_batch, data_batch_bytes, marker_bytes
 
 SEQUENCE_MAX = 2**31 - 1
 
@@ -18,24 +18,27 @@ class Partition:
     """Offsets assigned one after the other, as the log does it."""
 
     def __init__(self) -> None:
-        self.producers = Producers(Offset(0))
+        self.producers = Producers()
+        self.end_offset = 0
 
     def append(self, *args: Any, origin: Origin = Origin.CLIENT, **fields: Any) -> Any:
-        batch = data_batch(*args, offset=self.producers.end_offset, **fields)
+        batch = data_batch(*args, offset=self.end_offset, **fields)
         duplicate = self.producers.check(batch, origin)
         if duplicate is None:
             position = Position(10 * batch.base_offset)
             self.producers.apply(batch, Offset(0), position)
+            self.end_offset = batch.last_offset + 1
         return duplicate
 
     def end(
         self, *args: Any, version: int = 1, check: bool = True, **fields: Any
     ) -> CompletedTransaction | None:
-        data = marker_bytes(*args, offset=self.producers.end_offset, **fields)
+        data = marker_bytes(*args, offset=self.end_offset, **fields)
         (batch,) = read_batches(data)
         if check:
             marker = Marker(fields.get("abort", False), fields.get("coordinator_epoch", 0), 1000)
             self.producers.check_marker(batch, marker, transaction_version=version)
+        self.end_offset += 1
         return self.producers.replay(batch, data, Offset(0), Position(0))
 
     def refused(self, *args: Any, **fields: Any) -> ErrorCode:
@@ -98,7 +101,7 @@ def test_the_last_five_batches_are_recognized() -> None:
     assert log.refused(1, 0, 0, count=2) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert log.refused(1, 0, 10, count=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert log.refused(1, 0, 9, count=2) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.producers.end_offset == 12
+    assert log.end_offset == 12
 
 
 def test_epochs_fence() -> None:
@@ -127,13 +130,6 @@ def test_coordinators_have_no_sequences() -> None:
         log.append(1, 0, -1, transactional=True, origin=Origin.COORDINATOR, count=2)
     assert log.producers.states[1].next_sequence == 0
     log.append(1, 0, 0, transactional=True)
-
-
-def test_batches_without_a_producer_only_move_the_end() -> None:
-    log = Partition()
-    log.append(-1, -1, -1, count=3)
-    assert log.producers.end_offset == 3
-    assert not log.producers.states
 
 
 def test_a_transaction_commits() -> None:
@@ -216,12 +212,12 @@ def test_a_marker_keeps_sequences_within_an_epoch() -> None:
     log.append(1, 1, 0, transactional=True)
 
 
-def test_replay_skips_what_is_not_a_transactions_end() -> None:
-    producers = Producers(Offset(0))
-    for data in (marker_bytes(-1, -1, kind=2), marker_bytes(1, kind=9, offset=1)):
+def test_replay_skips_what_is_not_of_a_producer() -> None:
+    producers = Producers()
+    anonymous = data_batch_bytes(-1, -1, -1)
+    for data in (anonymous, marker_bytes(-1, -1, kind=2), marker_bytes(1, kind=9)):
         (batch,) = read_batches(data)
         assert producers.replay(batch, data, Offset(0), Position(0)) is None
-    assert producers.end_offset == 2
     assert not producers.states
 
 
