@@ -95,3 +95,4 @@ cdef class Batch:
 
 cdef int invalid_record(const record_walk *walk) except -1
 cdef list check_range(const uint8_t *data, Py_ssize_t start, Py_ssize_t end, bint consecutive)
+cdef bytes assemble(batch_header *header, object payload)

@@ -542,10 +542,10 @@ cdef class BatchWriter:
         header.base_sequence = base_sequence
         header.record_count = self.record_count
         records = memoryview(self.buffer)[BATCH_HEADER_SIZE:self.size]
-        return _assemble(&header, records if compress is None else compress(records))
+        return assemble(&header, records if compress is None else compress(records))
 
 
-cdef bytes _assemble(batch_header *header, object payload):
+cdef bytes assemble(batch_header *header, object payload):
     """Put a header in front of a payload."""
     cdef Py_buffer view
     cdef bytes batch

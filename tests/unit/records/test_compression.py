@@ -53,8 +53,9 @@ def test_any_buffer_will_do(codec: Codec, kind: type) -> None:
     ],
 )
 def test_every_level_of_kafka_works(codec: Codec, levels: list[int]) -> None:
+    text = TEXT[:50_000]
     for level in levels:
-        assert decompress(codec, compress(codec, TEXT, level)) == TEXT
+        assert decompress(codec, compress(codec, text, level)) == text
 
 
 def test_higher_levels_make_smaller_payloads() -> None:
