@@ -31,16 +31,15 @@ class Origin(Enum):
 
 
 class Producers:
-    """All producers of a partition, as of `end_offset`.
+    """All producers of a partition.
 
     A producer that is not here may begin with any sequence number: it may have expired, or its
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_states", "_transactions", "end_offset")
+    __slots__ = ("_states", "_transactions")
 
-    def __init__(self, end_offset: Offset, states: Iterable[ProducerState] = ()) -> None:
-        self.end_offset = end_offset
+    def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         self._states: dict[int, ProducerState] = {state.producer_id: state for state in states}
         self._transactions = UnstableTransactions()
         begun = [s for s in self._states.values() if s.transaction_first_offset >= 0]
@@ -77,8 +76,7 @@ class Producers:
                 if batch.base_sequence != 0 and state.producer_epoch >= 0:
                     raise _out_of_order(state, batch, 0)
             elif batch.base_sequence != state.next_sequence:
-                last_sequence = last_sequence_of(batch.base_sequence, batch.last_offset_delta)
-                duplicate = state.find_duplicate(batch.base_sequence, last_sequence)
+                duplicate = state.find_duplicate(batch.base_sequence, batch.last_offset_delta)
                 if duplicate is not None:
                     return duplicate
                 raise _out_of_order(state, batch, state.next_sequence)
@@ -114,26 +112,20 @@ class Producers:
             )
 
     def apply(self, batch: Batch, segment_base_offset: Offset, position: Position) -> None:
-        """Note a data batch whose offset is assigned; it may open a transaction that begins there."""
-        last_offset = Offset(batch.last_offset)
-        self.end_offset = Offset(last_offset + 1)
-        producer_id = batch.producer_id
-        if producer_id < 0:
-            return
-        state = self._states.get(producer_id)
+        """Note a data batch whose offset is assigned; a transaction may begin at its position."""
+        state = self._states.get(batch.producer_id)
         if state is None:
-            state = self._add(producer_id, batch.producer_epoch)
+            state = self._add(batch.producer_id, batch.producer_epoch)
         elif state.producer_epoch != batch.producer_epoch:
             state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         delta = batch.last_offset_delta
         sequence = last_sequence_of(batch.base_sequence, delta)
-        state.add(WrittenBatch(sequence, last_offset, delta, batch.max_timestamp))
+        state.add((sequence, batch.last_offset, delta, batch.max_timestamp))
         if state.transaction_first_offset < 0 and batch.is_transactional:
             self._begin(state, Offset(batch.base_offset), segment_base_offset, position)
 
     def apply_marker(self, batch: Batch, marker: Marker) -> CompletedTransaction | None:
         """Note a marker whose offset is assigned; None if the transaction wrote nothing here."""
-        self.end_offset = Offset(batch.last_offset + 1)
         state = self._states.get(batch.producer_id)
         if state is None:
             state = self._add(batch.producer_id, batch.producer_epoch)
@@ -152,14 +144,13 @@ class Producers:
         self, batch: Batch, data: Buffer, segment_base_offset: Offset, position: Position
     ) -> CompletedTransaction | None:
         """Apply any batch as it was read back: the whole state follows from the log."""
+        if batch.producer_id < 0:
+            return None
         if not batch.is_control:
             self.apply(batch, segment_base_offset, position)
             return None
-        marker = find_marker(batch, data) if batch.producer_id >= 0 else None
-        if marker is None:
-            self.end_offset = Offset(batch.last_offset + 1)
-            return None
-        return self.apply_marker(batch, marker)
+        marker = find_marker(batch, data)
+        return None if marker is None else self.apply_marker(batch, marker)
 
     def acknowledge(self, high_watermark: Offset) -> None:
         """The markers below `high_watermark` hold the stable offset back no longer."""
@@ -173,6 +164,7 @@ class Producers:
         return len(expired)
 
     def _add(self, producer_id: int, producer_epoch: int) -> ProducerState:
+        assert producer_id >= 0, "only idempotent producers are known by an id"
         state = ProducerState(ProducerId(producer_id), ProducerEpoch(producer_epoch))
         self._states[producer_id] = state
         return state

@@ -26,7 +26,17 @@ class SparseIndex(ABC):
 
     entry_bytes: ClassVar[int]
 
-    __slots__ = ("_cache", "_count", "_disk", "_last", "_tail", "_written", "base_offset", "path")
+    __slots__ = (
+        "_cache",
+        "_count",
+        "_disk",
+        "_last",
+        "_recent",
+        "_tail",
+        "_written",
+        "base_offset",
+        "path",
+    )
 
     def __init__(self, disk: Disk, path: str, base_offset: Offset, cache: PageCache) -> None:
         self.path = path
@@ -37,6 +47,7 @@ class SparseIndex(ABC):
         self._written = 0  # entries in the file
         self._last: tuple[int, int] | None = None
         self._tail: Page | None = None  # from the last whole written page on, while appending
+        self._recent = 0  # the page that was found last: a reader that moves on needs it again
 
     @property
     def count(self) -> int:
@@ -88,7 +99,7 @@ class SparseIndex(ABC):
 
     def discard(self) -> None:
         """Take back what was added since the last write that went well."""
-        if self._count >= 0:
+        if self._count > self._written:
             self._cut(self._written)
 
     def seal(self) -> None:
@@ -150,14 +161,22 @@ class SparseIndex(ABC):
             return None
         page = self._tail
         if page is None or not page.keys or page.keys[0] > target:
-            # While there is a tail, it is the last page, and known to begin too late.
-            pages = range(self._written // PAGE_ENTRIES if page else self._page_count)
-            number = bisect_right(pages, target, key=lambda n: self._page(n).keys[0]) - 1
-            if number < 0:
-                return None
-            page = self._page(number)
+            page = self._cache.find(self, self._recent)
+            if page is None or not page.keys[0] <= target <= page.keys[-1]:
+                number = bisect_right(range(self._page_count), target, key=self._first_key) - 1
+                if number < 0:
+                    return None
+                page = self._page(number)
+                self._recent = number
         at = bisect_right(page.keys, target) - 1
         return page.keys[at], page.values[at]
+
+    def _first_key(self, number: int) -> int:
+        """Return a page's first key; not worth reading the whole page, which is only passed by."""
+        if self._tail is not None and number >= self._written // PAGE_ENTRIES:
+            return self._tail.keys[0]
+        page = self._cache.find(self, number)
+        return page.keys[0] if page is not None else self._read_entry(number * PAGE_ENTRIES)[0]
 
     def _count_below(self, relative_offset: int) -> int:
         pages = range(self._page_count)
