@@ -1,11 +1,12 @@
 """One segment of a partition: a range of its batches in a file, with its indexes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from moldau._native.log import SegmentScan, Tail, find_batch, read_header
 from moldau._native.records import Batch
-from moldau.kernel.disk import Buffer, Disk, DiskMissingError
+from moldau.kernel.disk import Buffer, Disk, DiskFullError, DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import Offset, Position
 from moldau.log.aborted_index import AbortedIndex
@@ -125,28 +126,33 @@ class Segment:
         self.has_files = True
 
     def write(self, pieces: Sequence[Buffer]) -> None:
-        """Write what was staged in the tail, with one call of the disk."""
-        tail = self.tail
-        assert tail is not None, f"{self.path} is closed"
+        """Write what was staged in the tail, with one call of the disk; `commit` or `undo` it."""
         if not self.has_files:
             self.create()
-        self._disk.append(self.path, pieces)
-        tail.mark()
-        self.size = tail.position
+        # Before the records: a reader of the marker has to know what it aborted.
         if self._aborted is not None:
             self._aborted.write()
+        self._disk.append(self.path, pieces)
+
+    def commit(self) -> None:
+        """What was written counts."""
+        tail = self.tail
+        assert tail is not None, f"{self.path} is closed"
+        tail.mark()
+        self.size = tail.position
         if tail.entry_count >= ENTRIES_KEPT:
             self.write_entries()
 
-    def undo(self, size: int) -> None:
-        """Make the files what they were at `size`, whatever a failed write has left in them."""
-        assert self.tail is not None, f"{self.path} is closed"
-        self.tail.rewind()
-        self.size = size
+    def undo(self) -> None:
+        """Be as at the last commit, whatever a failed write has left in the files."""
+        tail = self.tail
+        assert tail is not None, f"{self.path} is closed"
+        tail.rewind()
         if self._aborted is not None:
             self._aborted.discard()
-        if self.has_files and self._disk.size(self.path) > size:
-            self._disk.truncate(self.path, size)
+            self._aborted.truncate_to(Offset(tail.end_offset))
+        if self.has_files and self._disk.size(self.path) > self.size:
+            self._disk.truncate(self.path, self.size)
 
     def absorb_entries(self) -> None:
         """Take the index entries of what was written into the indexes."""
@@ -159,12 +165,30 @@ class Segment:
             self.times.extend(entries.timestamps, entries.timestamp_offsets)
 
     def write_entries(self) -> None:
-        """Write all index entries that there are."""
+        """Write all index entries that there are.
+
+        On a full disk they are dropped instead: an index with holes is slower, and still right.
+        """
         self.absorb_entries()
-        if self._offsets is not None:
-            self._offsets.write()
-        if self._times is not None:
-            self._times.write()
+        for index in (self._offsets, self._times):
+            if index is not None:
+                try:
+                    index.write()
+                except DiskFullError:
+                    index.discard()
+
+    @property
+    def has_aborted(self) -> bool:
+        """Whether a transaction that ended here was aborted."""
+        return self._aborted is not None and self._aborted.count > 0
+
+    def drop_indexes(self) -> None:
+        """Close the segment without indexes of offsets and times: they are built when needed."""
+        self.tail = None
+        for path in self.paths[1:3]:
+            with suppress(DiskMissingError):
+                self._disk.remove(path)
+        self.forget()
 
     def seal(self) -> None:
         """Complete the indexes with the largest timestamp; nothing of them stays in memory."""
