@@ -33,6 +33,24 @@ static inline uint8_t *varint_put(uint8_t *p, int64_t x)
     return p;
 }
 
+/* Read a varint of one or two bytes at data[*position], before `limit`; 0 if it is not one. */
+static inline int varint_get_short(const uint8_t *data, int64_t *position, int64_t limit,
+                                   int64_t *number)
+{
+    int64_t p = *position;
+    if (p >= limit)
+        return 0;
+    uint64_t u = data[p];
+    if (u >= 0x80) {
+        if (limit - p < 2 || data[p + 1] >= 0x80)
+            return 0;
+        u = (u & 0x7f) | (uint64_t)data[++p] << 7;
+    }
+    *position = p + 1;
+    *number = unzigzag(u);
+    return 1;
+}
+
 /* Read a 32-bit varint at data[*position], before `end`; 0 if there is none. */
 static inline int varint32_get(const uint8_t *data, int64_t *position, int64_t end, int64_t *number)
 {

@@ -29,7 +29,7 @@ enum walk_error {
     WALK_FINE,
     WALK_COUNT,
     WALK_OFFSET_RANGE,
-    WALK_VARINT,
+    WALK_VARINT_LENGTH,
     WALK_RECORD_LENGTH,
     WALK_FIELD,
     WALK_OFFSET_DELTA,
@@ -47,7 +47,7 @@ static const char *const walk_messages[] = {
     [WALK_FINE] = "",
     [WALK_COUNT] = "the record count is out of range",
     [WALK_OFFSET_RANGE] = "the last offset delta does not fit the record count",
-    [WALK_VARINT] = "a varint is too long",
+    [WALK_VARINT_LENGTH] = "a varint is too long",
     [WALK_RECORD_LENGTH] = "the length is too small for a record",
     [WALK_FIELD] = "a field lies beyond the record's end",
     [WALK_OFFSET_DELTA] = "the offset delta is out of order",
@@ -67,6 +67,7 @@ static inline const char *walk_message(int error)
 }
 
 enum walk_state {
+    AT_START, /* of a record */
     AT_LENGTH,
     AT_ATTRIBUTES,
     AT_TIMESTAMP,
@@ -178,75 +179,82 @@ static inline void walk_note_timestamp(record_walk *w)
         return WALK_BAD;                                                                           \
     } while (0)
 
-/* Read a varint of at most `bytes_max` bytes into `number`. A bit that a value of `width` bits has
- * no room for is an error; Java drops it in silence. */
-#define WALK_VARINT_TO_NUMBER(where, width, bytes_max)                                             \
-    for (;;) {                                                                                     \
-        if (position >= record_end)                                                                \
-            WALK_FAIL(WALK_FIELD);                                                                 \
-        if (position >= size)                                                                      \
-            WALK_SUSPEND(where);                                                                   \
-        uint64_t byte = data[position++];                                                          \
-        varint |= (byte & 0x7f) << varint_bits;                                                    \
-        if (byte < 0x80) {                                                                         \
-            if (varint_bits == 7 * ((bytes_max) - 1) && byte >> ((width) - varint_bits) != 0)      \
-                WALK_FAIL(WALK_VARINT);                                                            \
-            break;                                                                                 \
+/* Read a varint into `number`; the walk goes on at `where` when it is cut.
+ *
+ * Nearly all are short and whole, and take the quick way. The other way, which is also where the
+ * walk goes on, reads byte by byte, up to `bytes_max`; a bit that a value of `width` bits has no
+ * room for is an error (Java drops it in silence). */
+#define WALK_VARINT(where, width, bytes_max)                                                       \
+    if (!varint_get_short(data, &position, limit, &number)) {                                      \
+    case where:                                                                                    \
+        for (;;) {                                                                                 \
+            if (position >= record_end)                                                            \
+                WALK_FAIL(WALK_FIELD);                                                             \
+            if (position >= size)                                                                  \
+                WALK_SUSPEND(where);                                                               \
+            uint64_t byte = data[position++];                                                      \
+            varint |= (byte & 0x7f) << varint_bits;                                                \
+            if (byte < 0x80) {                                                                     \
+                if (varint_bits == 7 * ((bytes_max) - 1) && byte >> ((width) - varint_bits) != 0)  \
+                    WALK_FAIL(WALK_VARINT_LENGTH);                                                 \
+                break;                                                                             \
+            }                                                                                      \
+            varint_bits += 7;                                                                      \
+            if (varint_bits == 7 * (bytes_max))                                                    \
+                WALK_FAIL(WALK_VARINT_LENGTH);                                                     \
         }                                                                                          \
-        varint_bits += 7;                                                                          \
-        if (varint_bits == 7 * (bytes_max))                                                        \
-            WALK_FAIL(WALK_VARINT);                                                                \
-    }                                                                                              \
-    number = unzigzag(varint);                                                                     \
-    varint = 0;                                                                                    \
-    varint_bits = 0
+        number = unzigzag(varint);                                                                 \
+        varint = 0;                                                                                \
+        varint_bits = 0;                                                                           \
+    }
 
-#define WALK_VARINT32(where) WALK_VARINT_TO_NUMBER(where, 32, VARINT32_BYTES_MAX)
-#define WALK_VARINT64(where) WALK_VARINT_TO_NUMBER(where, 64, VARINT64_BYTES_MAX)
+#define WALK_VARINT32(where) WALK_VARINT(where, 32, VARINT32_BYTES_MAX)
+#define WALK_VARINT64(where) WALK_VARINT(where, 64, VARINT64_BYTES_MAX)
 #define WALK_FALL_THROUGH __attribute__((fallthrough))
 
 /* Walk to the end of the next record in data[0..size), or as far as the bytes go.
  *
  * `view`, which a caller with pieces leaves NULL, is filled on WALK_RECORD. On WALK_MORE all bytes
- * are used, and the next call brings the next piece. */
-static inline int walk_next(record_walk *w, const uint8_t *data, int64_t size, record_view *view)
+ * are used, and the next call brings the next piece.
+ *
+ * Inlined into a loop over a local `record_walk`, the whole walk lives in registers: twice as fast
+ * as through a pointer. */
+__attribute__((always_inline)) static inline int walk_next(
+    record_walk *w, const uint8_t *data, int64_t size, record_view *view)
 {
     int64_t position = w->position, record_end = w->record_end, number;
+    int64_t limit = record_end < size ? record_end : size; /* of the quick way */
     uint64_t varint = w->varint;
     int varint_bits = w->varint_bits;
 
     switch (w->state) {
-    case AT_LENGTH:
+    case AT_START:
         record_end = INT64_MAX; /* known behind the length */
+        limit = size;
         if (w->records_done == w->record_count) {
             if (position < size)
                 WALK_FAIL(WALK_LEFT_OVER);
-            WALK_SUSPEND(AT_LENGTH);
+            WALK_SUSPEND(AT_START);
         }
-        WALK_VARINT32(AT_LENGTH);
+        WALK_VARINT32(AT_LENGTH)
         if (number < RECORD_BODY_SIZE_MIN)
             WALK_FAIL(WALK_RECORD_LENGTH);
         record_end = position + number;
+        limit = record_end < size ? record_end : size;
         WALK_FALL_THROUGH;
     case AT_ATTRIBUTES:
         if (position >= size)
             WALK_SUSPEND(AT_ATTRIBUTES);
         position++;
-        WALK_FALL_THROUGH;
-    case AT_TIMESTAMP:
-        WALK_VARINT64(AT_TIMESTAMP);
+        WALK_VARINT64(AT_TIMESTAMP)
         w->timestamp = wrapping_add(w->base_timestamp, number);
-        WALK_FALL_THROUGH;
-    case AT_OFFSET:
-        WALK_VARINT32(AT_OFFSET);
+        WALK_VARINT32(AT_OFFSET)
         if (number <= w->offset_delta || number > w->last_offset_delta ||
             (w->consecutive && number != w->records_done))
             WALK_FAIL(WALK_OFFSET_DELTA);
         w->offset_delta = (int32_t)number;
         walk_note_timestamp(w);
-        WALK_FALL_THROUGH;
-    case AT_KEY:
-        WALK_VARINT32(AT_KEY);
+        WALK_VARINT32(AT_KEY)
         if (number < -1 || number > record_end - position)
             WALK_FAIL(WALK_KEY_LENGTH);
         if (view) {
@@ -257,9 +265,7 @@ static inline int walk_next(record_walk *w, const uint8_t *data, int64_t size, r
             w->keyless_count++;
         else
             position += number;
-        WALK_FALL_THROUGH;
-    case AT_VALUE:
-        WALK_VARINT32(AT_VALUE);
+        WALK_VARINT32(AT_VALUE)
         if (number < -1 || number > record_end - position)
             WALK_FAIL(WALK_VALUE_LENGTH);
         if (view) {
@@ -268,31 +274,23 @@ static inline int walk_next(record_walk *w, const uint8_t *data, int64_t size, r
         }
         if (number > 0)
             position += number;
-        WALK_FALL_THROUGH;
-    case AT_HEADER_COUNT:
-        WALK_VARINT32(AT_HEADER_COUNT);
+        WALK_VARINT32(AT_HEADER_COUNT)
         if (number < 0 || number > (record_end - position) / 2)
             WALK_FAIL(WALK_HEADER_COUNT);
         if (view) {
             view->headers = position;
             view->header_count = (int32_t)number;
         }
-        w->headers_left = (int32_t)number;
-        while (w->headers_left > 0) {
-            WALK_FALL_THROUGH;
-        case AT_HEADER_KEY:
-            WALK_VARINT32(AT_HEADER_KEY);
+        for (w->headers_left = (int32_t)number; w->headers_left > 0; w->headers_left--) {
+            WALK_VARINT32(AT_HEADER_KEY)
             if (number < 0 || number > record_end - position)
                 WALK_FAIL(WALK_HEADER_KEY_LENGTH);
             position += number;
-            WALK_FALL_THROUGH;
-        case AT_HEADER_VALUE:
-            WALK_VARINT32(AT_HEADER_VALUE);
+            WALK_VARINT32(AT_HEADER_VALUE)
             if (number < -1 || number > record_end - position)
                 WALK_FAIL(WALK_HEADER_VALUE_LENGTH);
             if (number > 0)
                 position += number;
-            w->headers_left--;
         }
         if (position != record_end)
             WALK_FAIL(WALK_RECORD_SIZE);
@@ -301,7 +299,7 @@ static inline int walk_next(record_walk *w, const uint8_t *data, int64_t size, r
         if (position > size)
             WALK_SUSPEND(AT_END);
         w->records_done++;
-        w->state = AT_LENGTH;
+        w->state = AT_START;
         w->position = position;
         w->varint = 0;
         w->varint_bits = 0;
@@ -338,15 +336,17 @@ static inline int header_next(const uint8_t *data, int64_t *position, int64_t en
 /* Walk over a piece; the result is WALK_FINE or what is wrong with it. */
 static inline int walk_piece(record_walk *w, const uint8_t *data, int64_t size)
 {
-    while (walk_next(w, data, size, NULL) == WALK_RECORD)
+    record_walk local = *w;
+    while (walk_next(&local, data, size, NULL) == WALK_RECORD)
         ;
+    *w = local;
     return w->error;
 }
 
 /* The last piece is through; the result is WALK_FINE or WALK_CUT_SHORT or the earlier error. */
 static inline int walk_end(record_walk *w)
 {
-    if (w->error == WALK_FINE && (w->records_done < w->record_count || w->state != AT_LENGTH)) {
+    if (w->error == WALK_FINE && (w->records_done < w->record_count || w->state != AT_START)) {
         w->state = AT_ERROR;
         w->error = WALK_CUT_SHORT;
     }
