@@ -17,7 +17,7 @@ extensions = [
     Extension(
         path.removeprefix("src/").removesuffix(".pyx").replace("/", "."),
         [path],
-        depends=glob("src/moldau/_native/*.h"),
+        depends=[*glob("src/moldau/_native/*.h"), *glob("src/moldau/_native/*.pxi")],
         include_dirs=["src/moldau/_native"],
         extra_compile_args=[*FLAGS, *WARNINGS],
         extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],

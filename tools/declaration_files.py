@@ -34,7 +34,7 @@ def _group_records(kind: str, *more: str) -> list[str]:
     return _keys_and_values(*(f"{kind}Group{name}" for name in names))
 
 
-STORED_FILES = {
+FILES = {
     "messages/headers": ("Request and response headers", ["RequestHeader", "ResponseHeader"]),
     "messages/consumer_protocol": (
         "What classic consumers say to each other inside JoinGroup and SyncGroup",
@@ -97,10 +97,10 @@ STORED_FILES = {
         ],
     ),
 }
-"""Module under moldau.protocol: what it holds, and the messages' names."""
+"""The files that are not one API: module under moldau.protocol, what it holds, which messages."""
 
 
-def module_name(name: str) -> str:
+def snake_case(name: str) -> str:
     """Turn Kafka's CamelCase into snake_case; KRaft is one word."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name.replace("KRaft", "Kraft")).lower()
 
@@ -144,7 +144,7 @@ def api_table(messages: dict[str, MessageSpec]) -> str:
         listeners = "".join(f"{listener.upper()}," for listener in request.listeners)
         listeners = listeners[:-1] if len(request.listeners) > 1 else listeners
         flexible = "NEVER" if request.flexible is None else request.flexible
-        names = f'"{api}", "{module_name(api)}"'
+        names = f'"{api}", "{snake_case(api)}"'
         rows.append(f"({request.api_key}, {names}, {versions}, {flexible}, ({listeners})),")
     return "\n".join(
         [
@@ -233,7 +233,7 @@ def _field_source(
     if spec.nullable:
         annotation += " | None"
     arguments = ", ".join([ours, *_keywords(spec, parent)])
-    return f"{module_name(spec.name)}: {annotation} = field({arguments})"
+    return f"{snake_case(spec.name)}: {annotation} = field({arguments})"
 
 
 def _keywords(spec: FieldSpec, parent: Versions) -> Iterable[str]:

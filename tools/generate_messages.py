@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tools import kafka_jars
-from tools.declaration_files import STORED_FILES, api_table, module_name, module_source
+from tools.declaration_files import FILES, api_table, module_source, snake_case
 from tools.generated_files import parse_options, update
 from tools.schema_json import MessageSpec, merge_messages, parse_message, parse_versions, shape
 
@@ -53,13 +53,13 @@ def sources(messages: dict[str, MessageSpec]) -> dict[Path, str]:
     """Return every generated file's path and text."""
     files = {PROTOCOL / "api_table.py": api_table(messages)}
     rest = dict(messages)
-    for module, (title, names) in STORED_FILES.items():
+    for module, (title, names) in FILES.items():
         members = [rest.pop(name) for name in names]
         files[PROTOCOL / f"{module}.py"] = module_source(title, members)
     for name in [name for name, message in rest.items() if message.kind == "request"]:
         api = name.removesuffix("Request")
         pair = [rest.pop(name), rest.pop(f"{api}Response")]
-        files[PROTOCOL / "messages" / f"{module_name(api)}.py"] = module_source(api, pair)
+        files[PROTOCOL / "messages" / f"{snake_case(api)}.py"] = module_source(api, pair)
     assert not rest, f"no file declares {sorted(rest)}"
     return files
 

@@ -71,7 +71,7 @@ public class GoldenVectors {
         out.flush();
     }
 
-    /** Sets the fields that the version has, as its schema lists them; the rest keeps its defaults. */
+    /** Sets the fields that the version has, as its schema lists them; the rest stays default. */
     private void fill(Object owner, Schema schema) throws ReflectiveOperationException {
         Map<String, Field> fields = new HashMap<>();
         for (Field field : fieldsOf(owner.getClass())) {
@@ -213,7 +213,8 @@ public class GoldenVectors {
     ) throws ReflectiveOperationException {
         Field map = TaggedFields.class.getDeclaredField("fields");
         map.setAccessible(true);
-        return ((Map<Integer, org.apache.kafka.common.protocol.types.Field>) map.get(section)).values();
+        var fields = (Map<Integer, org.apache.kafka.common.protocol.types.Field>) map.get(section);
+        return fields.values();
     }
 
     private static List<Field> fieldsOf(Class<?> type) {

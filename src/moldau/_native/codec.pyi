@@ -1,9 +1,10 @@
 """The table-driven message codec: plans compiled from declarations, read and written in C."""
 
-from typing import Any
+from typing import Any, final
 
 from moldau.protocol.schema import Buffer, Struct
 
+@final
 class Plan:
     """One version of one message, compiled from the class's fields."""
 
@@ -17,7 +18,5 @@ class Plan:
     def encode_chunks(self, message: Struct) -> list[Buffer]:
         """Encode to pieces that follow each other; large `records` are passed by reference."""
 
-def encode_frame(
-    header_plan: Plan, header: Struct, plan: Plan, message: Struct
-) -> list[Buffer]:
+def encode_frame(header_plan: Plan, header: Struct, plan: Plan, message: Struct) -> list[Buffer]:
     """Encode a whole frame, with its size in front: header, then message, in pieces."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from moldau._native.frames import Frame, FrameSplitter, Produce, parse_produce
 from moldau.kernel.errors import ProtocolError
-from moldau.protocol.api_table import ROWS
+from moldau.protocol.apis import APIS
 from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.messages.produce import (
     PartitionProduceData,
@@ -15,7 +15,7 @@ from moldau.protocol.messages.produce import (
     TopicProduceData,
 )
 
-FLEXIBLE_SINCE = {row[0]: row[5] for row in ROWS}
+FLEXIBLE_SINCE = {api.key: api.flexible for api in APIS}
 LIMIT = 1 << 20
 
 

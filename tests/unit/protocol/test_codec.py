@@ -1,7 +1,7 @@
 """The native codec agrees with the readable one, on every message and version."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.protocol.schema import Message
@@ -10,7 +10,7 @@ from tests.strategies import SETTINGS, all_messages, structs, versions_of
 
 
 @pytest.mark.parametrize("cls", all_messages(), ids=lambda cls: cls.__name__)
-@SETTINGS
+@settings(SETTINGS, max_examples=SETTINGS.max_examples // 2)
 @given(data=st.data())
 def test_both_codecs_agree(cls: type[Message], data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(versions_of(cls)), label="version")

@@ -1,0 +1,72 @@
+"""Records to and from Arrow columns, through Arrow's own C interface and without its library."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, final
+
+from moldau._native.records import Batch, Buffer
+
+Decompress = Callable[[int, memoryview], Buffer]
+
+class ArrowExporter(Protocol):
+    """What every Arrow library's record batch is."""
+
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None, /
+    ) -> tuple[object, object]: ...
+
+@final
+class Columns:
+    """Records as Arrow columns, which any Arrow library takes (`pyarrow.record_batch(columns)`).
+
+    offset: int64, timestamp: timestamp[ms, UTC], timestamp_type: int8 (1: log append time), key:
+    binary, value: binary, headers: list<struct<key: utf8, value: binary>> when asked for. A record
+    without timestamp has -1. A header key that is not UTF-8 has its bad bytes replaced.
+    """
+
+    def __init__(self, *, headers: bool = True, column_bytes_max: int = 0x7FFFFFFF) -> None:
+        """Make columns without rows; `decode_columns` fills them."""
+    @property
+    def row_count(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+def decode_columns(
+    data: Buffer,
+    batches: Iterable[Batch],
+    decompress: Decompress | None = None,
+    *,
+    start_offset: int = 0,
+    headers: bool = True,
+    column_bytes_max: int = 0x7FFFFFFF,
+) -> Columns:
+    """Decode the records at or behind `start_offset` of these batches of `data`.
+
+    The caller chooses the batches, such as those of transactions that were not aborted; control
+    batches are left out in any case. `decompress` is called with a codec and a payload, and bounds
+    what it returns. `InvalidRecordError` on a malformed batch, `OverflowError` when one column has
+    more than `column_bytes_max` bytes: then decode fewer batches at once.
+    """
+
+def encode_columns(
+    columns: ArrowExporter,
+    *,
+    batch_bytes_max: int = 1 << 20,
+    codec: int = 0,
+    compress: Callable[[memoryview], Buffer] | None = None,
+    timestamp: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    attributes: int = 0,
+) -> list[bytes]:
+    """Encode a record batch of Arrow to batches, each beginning at offset 0 as a producer sends it.
+
+    Columns: value and, where present, key (binary or utf8, large or not, or null), timestamp (int64
+    milliseconds or a timestamp of any unit; `timestamp` stands for null), headers
+    (list<struct<utf8, binary>> or map); other columns are overlooked. A batch has at most
+    `batch_bytes_max` bytes before compression; a record larger than that has a batch of its own.
+    Sequence numbers go on from batch to batch. `ProtocolError` names what cannot be encoded.
+    """

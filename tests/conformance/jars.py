@@ -1,0 +1,57 @@
+"""The Java client with the compression libraries that it is released with."""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / ".cache" / "jars"
+CLIENT = (
+    "org.apache.kafka:kafka-clients:4.4.0",
+    "at.yawk.lz4:lz4-java:1.10.2",
+    "com.github.luben:zstd-jni:1.5.6-10",
+    "org.slf4j:slf4j-api:1.7.36",
+    "org.xerial.snappy:snappy-java:1.1.10.7",
+)
+
+
+@cache
+def classpath(artifacts: tuple[str, ...] = CLIENT) -> str:
+    """Return the class path of `artifacts`, fetched with Maven where the cache lacks them.
+
+    Skips the test when there is no Java, or no Maven that could fetch what is missing.
+    """
+    if shutil.which("java") is None:
+        pytest.skip("there is no java on this machine")
+    paths = []
+    for artifact in artifacts:
+        _, name, version = artifact.split(":")
+        path = FOLDER / f"{name}-{version}.jar"
+        if not path.exists():
+            _fetch(artifact)
+        paths.append(str(path))
+    return os.pathsep.join(paths)
+
+
+def _fetch(artifact: str) -> None:
+    if shutil.which("mvn") is None:
+        pytest.skip(f"{artifact} is not in {FOLDER}, and there is no mvn to fetch it with")
+    command = ("mvn", "-q", "-U", "dependency:copy", f"-Dartifact={artifact}")
+    subprocess.run([*command, f"-DoutputDirectory={FOLDER}"], check=True, timeout=300)
+
+
+def run(program: str, *arguments: str) -> str:
+    """Run one of the programs in tests/conformance/java; return what it printed."""
+    source = Path(__file__).parent / "java" / f"{program}.java"
+    done = subprocess.run(
+        ["java", "-cp", classpath(), str(source), *arguments],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+        text=True,
+    )
+    return done.stdout
