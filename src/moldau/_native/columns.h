@@ -242,10 +242,11 @@ static int columns_append_headers(columns *c, int64_t row, const uint8_t *data,
  * a batch is through: until then sizes are right and only offsets, soon thrown away, are not. */
 static int columns_fit(const columns *c)
 {
-    size_t bytes_max = (size_t)c->bytes_max;
-    return c->key.data.size <= bytes_max && c->value.data.size <= bytes_max &&
-           c->header_key.data.size <= bytes_max && c->header_value.data.size <= bytes_max &&
-           c->header_count <= INT32_MAX;
+    const binary_column *binaries[] = {&c->key, &c->value, &c->header_key, &c->header_value};
+    for (size_t k = 0; k < sizeof binaries / sizeof *binaries; k++)
+        if ((int64_t)binaries[k]->data.size > c->bytes_max)
+            return 0;
+    return c->header_count <= INT32_MAX;
 }
 
 /* Append the records at or behind `start_offset` of a payload in one piece. On COLUMNS_BAD_RECORD

@@ -23,6 +23,8 @@ class Columns:
     without timestamp has -1. A header key that is not UTF-8 has its bad bytes replaced.
     """
 
+    def __init__(self, *, headers: bool = True, column_bytes_max: int = 0x7FFFFFFF) -> None:
+        """Make columns without rows; `decode_columns` fills them."""
     @property
     def row_count(self) -> int: ...
     def __len__(self) -> int: ...

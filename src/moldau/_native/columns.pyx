@@ -11,6 +11,7 @@ from libc.string cimport memset, strcmp
 from moldau._native.records cimport (
     ATTRIBUTE_CODEC, ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch,
     assemble, batch_header, batch_write, invalid_record, record_walk,
+    require_inside,
 )
 
 from moldau.kernel.errors import ProtocolError
@@ -130,12 +131,14 @@ cdef void _free_array(object capsule) noexcept:
 cdef class Columns:
     cdef columns *columns
 
+    def __cinit__(self, *, bint headers=True, int32_t column_bytes_max=INT32_MAX):
+        self.columns = columns_new(headers, column_bytes_max)
+        if self.columns is NULL:
+            raise MemoryError
+
     def __dealloc__(self):
         if self.columns is not NULL:
             shared_drop(&self.columns.shared)
-
-    def __init__(self):
-        raise TypeError("decode_columns makes Columns")
 
     @property
     def row_count(self):
@@ -203,25 +206,19 @@ def decode_columns(
     bint headers=True,
     int32_t column_bytes_max=INT32_MAX,
 ):
-    cdef Columns decoded = Columns.__new__(Columns)
+    cdef Columns decoded = Columns(headers=headers, column_bytes_max=column_bytes_max)
     cdef Batch batch
     cdef Py_ssize_t start
-    if column_bytes_max < 0:
-        raise ValueError("column_bytes_max is negative")
-    decoded.columns = columns_new(headers, column_bytes_max)
-    if decoded.columns is NULL:
-        raise MemoryError
-    everything = memoryview(data)
-    size = everything.nbytes
+    everything = memoryview(data).cast("B")
     for item in batches:
         batch = <Batch?>item
         start = batch.position + BATCH_HEADER_SIZE
-        if batch.position + batch.size > size:
-            raise ValueError("the batch is not in this buffer")
-        if batch.attributes & ATTRIBUTE_CONTROL or batch.record_count == 0:
+        require_inside(batch, everything.nbytes)
+        if batch.attributes & ATTRIBUTE_CONTROL:
             continue
         payload = everything[start:batch.position + batch.size]
-        if batch.attributes & ATTRIBUTE_CODEC:
+        # Nothing is nothing in any codec: compaction may empty a batch.
+        if batch.attributes & ATTRIBUTE_CODEC and batch.size > BATCH_HEADER_SIZE:
             if decompress is None:
                 raise ValueError("a batch is compressed, and nothing to decompress it was given")
             payload = decompress(batch.attributes & ATTRIBUTE_CODEC, payload)

@@ -93,6 +93,7 @@ cdef class Batch:
     cdef readonly int16_t attributes
     cdef readonly int16_t producer_epoch
 
+cdef int require_inside(Batch batch, Py_ssize_t size) except -1
 cdef int invalid_record(const record_walk *walk) except -1
 cdef list check_range(const uint8_t *data, Py_ssize_t start, Py_ssize_t end, bint consecutive)
 cdef bytes assemble(batch_header *header, object payload)

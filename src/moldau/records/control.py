@@ -2,9 +2,8 @@
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from struct import Struct as Layout
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from moldau._native.records import Record
 from moldau.kernel.errors import InvalidRecordError, ProtocolError
@@ -40,8 +39,7 @@ class ControlType(enum.IntEnum):
     KRAFT_VOTERS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class ControlRecord:
+class ControlRecord(NamedTuple):
     """A control record, read; one of a type that is not known here has no value."""
 
     type: int

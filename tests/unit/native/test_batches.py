@@ -4,6 +4,7 @@ import pytest
 
 from moldau._native.records import (
     NO_TIMESTAMP,
+    Batch,
     BatchWriter,
     check_batches,
     crc32c,
@@ -133,6 +134,11 @@ def test_patching_needs_a_writable_buffer_that_holds_the_batch() -> None:
         patch_offsets(bytearray(data[:-1]), batch, base_offset=1, leader_epoch=1)
     with pytest.raises(ValueError, match="not in this buffer"):
         patch_timestamps(bytearray(), batch, max_timestamp=1, log_append_time=True)
+
+
+def test_a_batch_that_was_never_read_is_in_no_buffer() -> None:
+    with pytest.raises(ValueError, match="not in this buffer"):
+        patch_offsets(bytearray(1000), Batch(), base_offset=1, leader_epoch=1)
 
 
 def test_a_wrong_checksum_can_be_ignored_when_reading() -> None:

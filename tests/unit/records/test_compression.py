@@ -266,7 +266,9 @@ def test_gzip_is_not_zlib() -> None:
         (b"\x82SNAPPY\0" + struct.pack(">ii", 2, 2), "version 2"),
         (b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, -5), "beyond"),
         (b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, 1 << 30) + b"abc", "beyond"),
-        (b"\x82SNAPPY\0" + struct.pack(">iih", 1, 1, 0), "beyond"),
+        (b"\x82SNAPPY\0" + struct.pack(">iih", 1, 1, 0), "cut off"),
+        ((b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)) * 2 + b"\x82SNAPP", "cut off"),
+        (b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + b"\x82SNA" + bytes(20), "cut off"),
         (b"\x82SNAPPY\0" + struct.pack(">i", 1), "cut off"),
         # Four gigabytes, in ten bytes.
         (b"\xff\xff\xff\xff\x0f" + b"\0a\0a\0", "cannot become"),

@@ -14,9 +14,13 @@ from moldau.kernel.errors import CompressionError
 from moldau.records.compression import Buffer, Limits
 
 _MAGIC = b"\x82SNAPPY\x00"
-_HEADER = _MAGIC + struct.pack(">ii", 1, 1)
+_SIZE = struct.Struct(">i")
+_VERSIONS = struct.Struct(">ii")
 _VERSION = 1
-_BLOCK_BYTES = 32 << 10
+_HEADER = _MAGIC + _VERSIONS.pack(_VERSION, _VERSION)
+(_MAGIC_AS_SIZE,) = _SIZE.unpack_from(_MAGIC)
+# Java writes 32 KB; snappy itself looks back no further than 64 KB, so more would gain nothing.
+_BLOCK_BYTES = 64 << 10
 
 # The densest element of the format is a copy of 64 bytes in 3; the shortest is a literal byte in 2.
 # A block that announces more than its elements can make is refused before memory is set aside.
@@ -42,23 +46,24 @@ def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
         return
     position = _skip_header(payload, 0)
     while position < len(payload):
-        # Streams that were appended to each other: the next header stands where a length would.
-        if payload[position : position + len(_MAGIC)] == _MAGIC:
+        start = position + _SIZE.size
+        if start > len(payload):
+            raise CompressionError("snappy: the payload is cut off")
+        (size,) = _SIZE.unpack_from(payload, position)
+        if size == _MAGIC_AS_SIZE:  # another stream was appended to this one
             position = _skip_header(payload, position)
             continue
-        start = position + 4
-        size = int.from_bytes(payload[position:start], "big", signed=True)
         position = start + size
-        if size < 0 or position > len(payload) or start > len(payload):
+        if size < 0 or position > len(payload):
             raise CompressionError("snappy: a block reaches beyond the payload")
         yield _block(payload[start:position], limits)
 
 
 def _skip_header(payload: memoryview, position: int) -> int:
     end = position + len(_HEADER)
-    if end > len(payload):
-        raise CompressionError("snappy: the header is cut off")
-    (_, compatible) = struct.unpack_from(">ii", payload, position + len(_MAGIC))
+    if end > len(payload) or payload[position : position + len(_MAGIC)] != _MAGIC:
+        raise CompressionError("snappy: a header is cut off")
+    _, compatible = _VERSIONS.unpack_from(payload, position + len(_MAGIC))
     if compatible > _VERSION:
         raise CompressionError(f"snappy: framing version {compatible} is unknown")
     return end

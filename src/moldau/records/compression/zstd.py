@@ -92,10 +92,10 @@ def _is_skippable(payload: memoryview, position: int) -> bool:
 
 def _skip_blocks(payload: memoryview, position: int) -> int:
     """Return the position after a frame's last block; it may lie beyond the payload."""
-    last = False
+    last = 0
     while not last and position + 3 <= len(payload):
-        header = int.from_bytes(payload[position : position + 3], "little")
-        last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+        header = payload[position] | payload[position + 1] << 8 | payload[position + 2] << 16
+        last, kind, size = header & 1, header >> 1 & 3, header >> 3
         if kind == _RESERVED_BLOCK:
             raise CompressionError("zstd: a block of an unknown kind")
         position += 3 + (1 if kind == _RLE_BLOCK else size)
