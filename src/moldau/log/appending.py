@@ -108,6 +108,13 @@ class Appender:
         segments.append(segment)
         return segment
 
+    def roll(self, now: Instant) -> None:
+        """Close the segment that is written, with nothing staged, and make the next one's files."""
+        segment = self.stage_roll(self._state.end_offset, now)
+        self.write()
+        segment.create()
+        self._dirty.add_segment(segment)
+
     def _begin_epoch(self, batch: Batch) -> None:
         self._epoch = batch.leader_epoch
         if batch.leader_epoch >= 0:
@@ -169,6 +176,7 @@ class Appender:
         anew from them: without it, indexes are built when needed, and there is no snapshot.
         """
         segment = filled.segment
+        self._dirty.has_closed = True
         try:
             segment.seal()
             for path in segment.paths[1:3]:

@@ -6,7 +6,7 @@ from moldau.kernel.ids import Offset
 from moldau.log.segment import Segment
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Dirty:
     """What has to be synced for the log to be durable up to `end_offset`.
 
@@ -14,17 +14,28 @@ class Dirty:
     directory. A file that is missing was removed by retention meanwhile, which is fine.
     """
 
-    end_offset: Offset
+    end_offset: Offset  # lowered when the log is cut in the meantime
     files: tuple[str, ...]
     checkpoints: tuple[tuple[str, bytes], ...]
     directory: str | None  # None: it has no new names
     segments: tuple[Segment, ...]  # whose names become durable
+    is_recovery_point_lower: bool
+    """The log was cut below it: its checkpoint must be replaced before anything else counts."""
 
 
 class DirtyFiles:
     """Gathers changes until somebody syncs them."""
 
-    __slots__ = ("_checkpoints", "_directory", "_files", "_has_names", "_segments")
+    __slots__ = (
+        "_checkpoints",
+        "_directory",
+        "_files",
+        "_has_names",
+        "_is_lower",
+        "_segments",
+        "_taken",
+        "has_closed",
+    )
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -32,6 +43,9 @@ class DirtyFiles:
         self._checkpoints: dict[str, bytes] = {}
         self._segments: dict[Offset, Segment] = {}
         self._has_names = False
+        self._is_lower = False
+        self._taken: list[Dirty] = []  # what is being synced
+        self.has_closed = False  # a segment is complete: worth a sync whatever the durability
 
     def __bool__(self) -> bool:
         return bool(self._files or self._checkpoints or self._has_names)
@@ -61,6 +75,12 @@ class DirtyFiles:
             self._files.pop(path, None)
         self._segments.pop(segment.base_offset, None)
 
+    def cut(self, end_offset: Offset, *, is_lower: bool) -> None:
+        """The log was cut: what is being synced vouches for nothing that comes there now."""
+        self._is_lower = self._is_lower or is_lower
+        for dirty in self._taken:
+            dirty.end_offset = min(dirty.end_offset, end_offset)
+
     def take(self, end_offset: Offset) -> Dirty:
         """Hand out everything that gathered."""
         dirty = Dirty(
@@ -69,9 +89,17 @@ class DirtyFiles:
             tuple(self._checkpoints.items()),
             self._directory if self._has_names else None,
             tuple(self._segments.values()),
+            self._is_lower,
         )
         self._files.clear()
         self._checkpoints.clear()
         self._segments.clear()
-        self._has_names = False
+        self._has_names = self._is_lower = self.has_closed = False
+        self._taken.append(dirty)
         return dirty
+
+    def done(self, dirty: Dirty) -> None:
+        """What was handed out is on the device."""
+        self._taken = [taken for taken in self._taken if taken is not dirty]
+        for segment in dirty.segments:
+            segment.is_durable = True

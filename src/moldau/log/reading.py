@@ -106,12 +106,12 @@ def find_extent(
 
 
 def collect_aborted(
-    segments: Sequence[Segment], first: Segment, fetch_offset: Offset, upper_offset: Offset
+    segments: Sequence[Segment], fetch_offset: Offset, upper_offset: Offset
 ) -> list[AbortedTransaction]:
     """Return the aborted transactions that touch [fetch_offset, upper_offset)."""
     found: list[AbortedTransaction] = []
-    for number in range(segment_number_of(segments, first.base_offset), len(segments)):
-        more, is_complete = segments[number].aborted.collect(fetch_offset, upper_offset)
+    for segment in segments:
+        more, is_complete = segment.aborted.collect(fetch_offset, upper_offset)
         found += more
         if is_complete:
             break
@@ -130,9 +130,7 @@ def find_by_timestamp(
     return None
 
 
-def find_max_timestamp(
-    segments: Sequence[Segment], log_start: Offset
-) -> TimestampedOffset | None:
+def find_max_timestamp(segments: Sequence[Segment], log_start: Offset) -> TimestampedOffset | None:
     """Return the first record with the largest timestamp of all."""
     latest = max(segments, key=lambda segment: segment.largest_timestamp().timestamp)
     timestamp, offset = latest.largest_timestamp()

@@ -74,7 +74,9 @@ class SparseIndex(ABC):
         """Add entries that lie behind all others; `write` writes them."""
         if not keys:
             return
-        assert not self.count or self._last is None or keys[0] > self._last[0], f"{self.path}: {keys[0]}"
+        assert not self.count or self._last is None or keys[0] > self._last[0], (
+            f"{self.path}: {keys[0]}"
+        )
         tail = self._tail
         if tail is None:
             tail = self._open_tail()

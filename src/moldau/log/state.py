@@ -35,10 +35,17 @@ class SegmentMaker:
     jitter: float = 0.0  # in [0, 1): this partition's share of segment.jitter.ms
 
     def make(self, base_offset: Offset, now_ms: int) -> Segment:
-        """Return a segment that is written from its beginning; its files come with the first write."""
+        """Return a new segment; its files come with the first write."""
         segment = Segment(self.disk, self.directory, base_offset, self.cache, seen_ms=now_ms)
         segment.tail = Tail(base_offset, created_ms=now_ms)
         self.limit(segment)
+        return segment
+
+    def open(self, base_offset: Offset, now_ms: int) -> Segment:
+        """Return a segment that is on the disk already."""
+        segment = Segment(self.disk, self.directory, base_offset, self.cache, seen_ms=now_ms)
+        segment.size = self.disk.size(segment.path)
+        segment.has_files = True
         return segment
 
     def limit(self, segment: Segment) -> None:
@@ -58,11 +65,11 @@ class LogState:
     """The segments of a partition, the last one being written, and what follows from them."""
 
     segments: list[Segment]
+    log_start: Offset
+    synced: Offset  # everything below is on the device: the recovery point
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     producers: Producers = field(default_factory=Producers)
     snapshots: list[Offset] = field(default_factory=list)
-    log_start: Offset = Offset(0)
-    synced: Offset = Offset(0)  # everything below is on the device: the recovery point
     notices: list[Notice] = field(default_factory=list)
 
     @property
@@ -91,4 +98,4 @@ class LogState:
 def empty_log(maker: SegmentMaker, start_offset: Offset, now_ms: int) -> LogState:
     """Return a log without records that begins at `start_offset`."""
     segment = maker.make(start_offset, now_ms)
-    return LogState([segment], log_start=start_offset, synced=start_offset)
+    return LogState([segment], start_offset, start_offset)

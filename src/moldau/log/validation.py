@@ -157,8 +157,6 @@ def _recompress(
     return rebuilt, read_batches(rebuilt, check_crc=False)
 
 
-
-
 def _level(config: LogConfig) -> int | None:
     levels = {
         "gzip": config.compression_gzip_level,

@@ -88,9 +88,7 @@ class Watermarks:
         match isolation:
             case Isolation.LOG_END:
                 active = self._state.active
-                return Place(
-                    self._state.written_offset, active.base_offset, Position(active.size)
-                )
+                return Place(self._state.written_offset, active.base_offset, Position(active.size))
             case Isolation.HIGH_WATERMARK:
                 return self._high_bound()
             case Isolation.STABLE:
