@@ -110,6 +110,9 @@ class SegmentScan:
     def next_position(self) -> int:
         """Where the next chunk must begin; bodies that are not checked are left out."""
     @property
+    def is_checking(self) -> bool:
+        """Whether bodies are read, too, from here on."""
+    @property
     def epochs(self) -> list[tuple[int, int]]:
         """Each change of leader epoch, with the offset that it came at."""
     def feed(self, chunk: Buffer) -> list[Batch]:

@@ -350,6 +350,10 @@ cdef class SegmentScan:
     def __dealloc__(self):
         free(self.found)
 
+    @property
+    def is_checking(self):
+        return self.offset_min >= self.check_from or self.body_left > 0
+
     def feed(self, chunk):
         cdef Py_buffer view
         cdef int reason

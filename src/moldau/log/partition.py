@@ -265,7 +265,7 @@ class PartitionLog:
             active.seal()
             for path in active.paths[:3]:
                 self._dirty.add_file(path)
-        if state.producers.states or state.snapshots:
+        if active.has_files and end not in state.snapshots:
             snapshot = encode_snapshot(state.producers.states.values())
             self._appender.write_snapshot(end, snapshot)
 

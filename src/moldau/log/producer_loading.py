@@ -12,7 +12,7 @@ from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.producer_snapshots import decode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
-from moldau.log.scanning import HEADERS_CHUNK_BYTES, scan_segment
+from moldau.log.scanning import scan_segment
 from moldau.log.segment import Segment
 from moldau.log.unstable import CompletedTransaction
 
@@ -20,7 +20,7 @@ from moldau.log.unstable import CompletedTransaction
 def load_producers(
     disk: Disk, segments: Sequence[Segment], snapshots: Sequence[Offset], end_offset: Offset
 ) -> Producers:
-    """Return the state after all batches that end below `end_offset`; damaged snapshots are passed over."""
+    """Return the state after all batches that end below `end_offset`."""
     start, producers = find_snapshot(disk, segments[0].directory, snapshots, end_offset)
     start = max(start, segments[0].base_offset)
     for segment in segments[max(0, segment_number_of(segments, start)) :]:
@@ -31,9 +31,7 @@ def load_producers(
             continue
         tail = Tail(segment.base_offset, created_ms=0, position=found.position)
         scan = SegmentScan(tail, size=segment.size, check_from=FOREVER)
-        for _, batches in scan_segment(
-            disk, segment.path, scan, segment.size, chunk_bytes=HEADERS_CHUNK_BYTES
-        ):
+        for _, batches in scan_segment(disk, segment.path, scan, segment.size):
             replay(producers, disk, segment, batches, start, end_offset)
         if scan.failure is not None:
             raise CorruptLogError(segment.path, scan.tail.position, scan.failure)
@@ -44,7 +42,7 @@ def load_producers(
 def find_snapshot(
     disk: Disk, directory: str, snapshots: Sequence[Offset], end_offset: Offset
 ) -> tuple[Offset, Producers]:
-    """Return the newest snapshot up to `end_offset` that is whole, or nothing at offset 0."""
+    """Return the newest snapshot up to `end_offset` that is whole, or no producers at offset 0."""
     for offset in sorted(snapshots, reverse=True):
         if offset <= end_offset:
             path = segment_path(directory, offset, SNAPSHOT)
@@ -62,7 +60,7 @@ def replay(
     segment: Segment,
     batches: Iterable[Batch],
     start_offset: Offset,
-    end_offset: Offset = Offset(FOREVER),
+    end_offset: int = FOREVER,
 ) -> list[CompletedTransaction]:
     """Apply batches that a scan has found; return the transactions that were aborted by them."""
     aborted = []

@@ -75,7 +75,7 @@ class Removal:
             self._appender.note_epochs()
 
     def retire(self, segments: Sequence[Segment], now: Instant) -> None:
-        """Rename the files of segments that have left the log, with the snapshots at their start."""
+        """Rename the files of segments that leave the log, with the snapshots at their start."""
         paths: list[str] = []
         for segment in segments:
             self._dirty.remove_segment(segment)

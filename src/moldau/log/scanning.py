@@ -12,7 +12,7 @@ HEADERS_CHUNK_BYTES: Final = 64 << 10
 
 
 def scan_segment(
-    disk: Disk, path: str, scan: SegmentScan, size: int, *, chunk_bytes: int = CHUNK_BYTES
+    disk: Disk, path: str, scan: SegmentScan, size: int
 ) -> Iterator[tuple[int, list[Batch]]]:
     """Feed the file to `scan`: yield for each chunk its size and the producers' batches in it.
 
@@ -20,6 +20,7 @@ def scan_segment(
     """
     while scan.failure is None and scan.next_position < size:
         position = scan.next_position
+        chunk_bytes = CHUNK_BYTES if scan.is_checking else HEADERS_CHUNK_BYTES
         chunk = disk.read(path, position, min(chunk_bytes, size - position))
         if not chunk:
             break

@@ -24,7 +24,7 @@ from moldau.log.file_names import (
 from moldau.log.index_pages import PageCache
 from moldau.log.markers import BATCH_HEADER_BYTES
 from moldau.log.offset_index import OffsetIndex
-from moldau.log.scanning import HEADERS_CHUNK_BYTES, scan_segment
+from moldau.log.scanning import scan_segment
 from moldau.log.time_index import TimeIndex, TimestampOffset
 
 WINDOW_BYTES: Final = 4096 + BATCH_HEADER_BYTES
@@ -250,9 +250,7 @@ class Segment:
 
     def _scan_headers(self, tail: Tail) -> str | None:
         scan = SegmentScan(tail, size=self.size, check_from=FOREVER)
-        for _ in scan_segment(
-            self._disk, self.path, scan, self.size, chunk_bytes=HEADERS_CHUNK_BYTES
-        ):
+        for _ in scan_segment(self._disk, self.path, scan, self.size):
             pass
         return scan.failure
 
@@ -346,6 +344,12 @@ class Segment:
             retired.append(path + DELETED)
         self.forget()
         return retired
+
+    def move_to(self, disk: Disk) -> None:
+        """Use another view of the same files from here on."""
+        self.write_entries()
+        self.forget()
+        self._disk = disk
 
     def forget(self) -> None:
         """Give back all memory that the indexes use."""

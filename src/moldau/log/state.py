@@ -50,14 +50,18 @@ class SegmentMaker:
 
     def limit(self, segment: Segment) -> None:
         """Tell the segment that is written when it is full."""
-        config = self.config
         if segment.tail is not None:
-            segment.tail.limit(
-                bytes_max=config.segment_bytes,
-                age_ms_max=config.segment_age_ms_max(self.jitter),
-                interval_bytes=config.index_interval_bytes,
-                index_bytes_max=config.segment_index_bytes,
-            )
+            self.limit_tail(segment.tail)
+
+    def limit_tail(self, tail: Tail) -> None:
+        """Set the limits of a tail as the topic's settings have them."""
+        config = self.config
+        tail.limit(
+            bytes_max=config.segment_bytes,
+            age_ms_max=config.segment_age_ms_max(self.jitter),
+            interval_bytes=config.index_interval_bytes,
+            index_bytes_max=config.segment_index_bytes,
+        )
 
 
 @dataclass(slots=True)
