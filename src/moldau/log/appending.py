@@ -3,6 +3,7 @@
 Staging never touches the disk. `write` gives everything to it, or else takes everything back.
 """
 
+from bisect import insort
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -184,6 +185,7 @@ class Appender:
             if segment.has_aborted:
                 self._dirty.add_file(segment.aborted.path)
         except DiskFullError:
+            segment.tail = None
             segment.drop_indexes()
         with suppress(DiskFullError):
             self.write_snapshot(filled.end_offset, filled.snapshot)
@@ -195,16 +197,15 @@ class Appender:
         snapshots = self._state.snapshots
         with suppress(DiskMissingError):
             disk.truncate(path, 0)
+        if offset in snapshots:
+            snapshots.remove(offset)
         try:
             disk.append(path, [snapshot])
         except DiskFullError:
-            disk.remove(path)
+            with suppress(DiskMissingError):
+                disk.remove(path)
             raise
-        finally:
-            if offset in snapshots:
-                snapshots.remove(offset)
-        snapshots.append(offset)
-        snapshots.sort()
+        insort(snapshots, offset)
         self._dirty.add_file(path)
         self._dirty.add_names()
 

@@ -262,7 +262,7 @@ class PartitionLog:
         active = state.active
         end = state.end_offset
         if active.has_files:
-            active.seal()
+            active.complete_indexes()
             for path in active.paths[:3]:
                 self._dirty.add_file(path)
         if active.has_files and end not in state.snapshots:

@@ -24,7 +24,7 @@ def load_producers(
     start, producers = find_snapshot(disk, segments[0].directory, snapshots, end_offset)
     start = max(start, segments[0].base_offset)
     for segment in segments[max(0, segment_number_of(segments, start)) :]:
-        if segment.base_offset >= end_offset:
+        if max(start, segment.base_offset) >= end_offset:
             break
         found = segment.find(max(start, segment.base_offset))
         if found is None:

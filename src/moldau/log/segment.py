@@ -23,7 +23,7 @@ from moldau.log.file_names import (
 )
 from moldau.log.index_pages import PageCache
 from moldau.log.markers import BATCH_HEADER_BYTES
-from moldau.log.offset_index import OffsetIndex
+from moldau.log.offset_index import OffsetIndex, OffsetPosition
 from moldau.log.scanning import scan_segment
 from moldau.log.time_index import TimeIndex, TimestampOffset
 
@@ -183,15 +183,19 @@ class Segment:
         return self._aborted is not None and self._aborted.count > 0
 
     def drop_indexes(self) -> None:
-        """Close the segment without indexes of offsets and times: they are built when needed."""
-        self.tail = None
+        """Be without indexes of offsets and times, for want of room: they are built when needed."""
         for path in self.paths[1:3]:
             with suppress(DiskMissingError):
                 self._disk.remove(path)
-        self.forget()
+        self._forget_indexes()
 
     def seal(self) -> None:
-        """Complete the indexes with the largest timestamp; nothing of them stays in memory."""
+        """Close the segment: nothing more is written to it."""
+        self.complete_indexes()
+        self.tail = None
+
+    def complete_indexes(self) -> None:
+        """Write the indexes with the largest timestamp; nothing of them stays in memory."""
         tail = self.tail
         assert tail is not None, f"{self.path} is closed"
         if self.has_files:
@@ -200,7 +204,6 @@ class Segment:
                 self.times.add(tail.max_timestamp, Offset(tail.max_timestamp_offset))
             self.offsets.seal()
             self.times.seal()
-        self.tail = None
 
     def open_tail(self) -> str | None:
         """Make it the segment that is written, reading headers from the last index entry on.
@@ -224,15 +227,19 @@ class Segment:
         self.absorb_entries()
         return failure
 
-    def rebuild_indexes(self) -> None:
+    def rebuild_indexes(self) -> Tail:
         """Make the indexes of offsets and times anew from the batches' headers."""
         tail = Tail(self.base_offset, created_ms=self.seen_ms)
         failure = self._scan_headers(tail)
         if failure is not None:
             raise CorruptLogError(self.path, tail.position, failure)
-        self.take_indexes(tail)
-        if self.tail is not None:
+        try:
+            self.take_indexes(tail)
+        except DiskFullError:
+            self.drop_indexes()
+        if self.tail is not None and self.tail.entry_count:
             self.tail.take_entries()
+        return tail
 
     def take_indexes(self, tail: Tail) -> None:
         """Begin the indexes anew with what a scan of the whole segment has found."""
@@ -272,10 +279,17 @@ class Segment:
             if error.path == self.path:
                 raise
         self.rebuild_indexes()
-        return self._find(offset)
+        try:
+            return self._find(offset)
+        except DiskMissingError as error:
+            if error.path == self.path:
+                raise
+        return self._find_from(OffsetPosition(self.base_offset, Position(0)), offset)
 
     def _find(self, offset: Offset) -> FoundBatch | None:
-        entry = self.offsets.lookup(offset)
+        return self._find_from(self.offsets.lookup(offset), offset)
+
+    def _find_from(self, entry: OffsetPosition, offset: Offset) -> FoundBatch | None:
         position: int = entry.position
         size = self.size
         if position >= size:
@@ -316,8 +330,8 @@ class Segment:
         except DiskMissingError as error:
             if error.path == self.path:
                 raise
-        self.rebuild_indexes()
-        return self.times.last()
+        rebuilt = self.rebuild_indexes()
+        return TimestampOffset(rebuilt.max_timestamp, Offset(rebuilt.max_timestamp_offset))
 
     # Leaving.
 
@@ -353,8 +367,11 @@ class Segment:
 
     def forget(self) -> None:
         """Give back all memory that the indexes use."""
+        self._forget_indexes()
+        self._aborted = None
+
+    def _forget_indexes(self) -> None:
         for index in (self._offsets, self._times):
             if index is not None:
                 index.forget()
         self._offsets = self._times = None
-        self._aborted = None
