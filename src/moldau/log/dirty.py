@@ -103,3 +103,12 @@ class DirtyFiles:
         self._taken = [taken for taken in self._taken if taken is not dirty]
         for segment in dirty.segments:
             segment.is_durable = True
+
+    def put_back(self, dirty: Dirty) -> None:
+        """There was no room for a checkpoint: all of it is still to be synced."""
+        self._taken = [taken for taken in self._taken if taken is not dirty]
+        self._files = dict.fromkeys(dirty.files) | self._files
+        self._checkpoints = dict(dirty.checkpoints) | self._checkpoints
+        self._segments = {s.base_offset: s for s in dirty.segments} | self._segments
+        self._has_names = self._has_names or dirty.directory is not None
+        self._is_lower = self._is_lower or dirty.is_recovery_point_lower

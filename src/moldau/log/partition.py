@@ -252,6 +252,10 @@ class PartitionLog:
         self._dirty.done(dirty)
         self._state.synced = max(self._state.synced, dirty.end_offset)
 
+    def put_back(self, dirty: Dirty) -> None:
+        """Have `dirty` synced later: the disk had no room for a checkpoint, and nothing failed."""
+        self._dirty.put_back(dirty)
+
     def close(self) -> None:
         """Get ready for a clean shutdown: indexes complete, the producers in a snapshot.
 

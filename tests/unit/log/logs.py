@@ -1,8 +1,10 @@
 """A log for tests, with the owner's part played."""
 
+from contextlib import suppress
+
 from moldau._native.records import Record
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Disk, DiskMissingError
+from moldau.kernel.disk import Disk, DiskFullError, DiskMissingError
 from moldau.log.config import Durability, LogConfig
 from moldau.log.index_pages import PageCache
 from moldau.log.partition import Appended, PartitionLog
@@ -75,13 +77,15 @@ class TestLog:
 
     def sync(self) -> None:
         dirty = self.log.take_dirty(self.now)
-        for path in dirty.files:
-            try:
-                self.disk.sync(path)
-            except DiskMissingError:
-                continue
-        for path, content in dirty.checkpoints:
-            self.disk.replace(path, content)
+        try:
+            for path in dirty.files:
+                with suppress(DiskMissingError):
+                    self.disk.sync(path)
+            for path, content in dirty.checkpoints:
+                self.disk.replace(path, content)
+        except DiskFullError:
+            self.log.put_back(dirty)
+            raise
         if dirty.directory is not None:
             self.disk.sync_directory(dirty.directory)
         self.log.synced(dirty)
