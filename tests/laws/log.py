@@ -46,7 +46,9 @@ def _check_epochs(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]])
     for _, batch, _ in stored:
         rebuilt.assign(batch.leader_epoch, batch.base_offset)
     rebuilt.truncate_from_start(log.log_start)
-    for epoch in {batch.leader_epoch for _, batch, _ in stored if batch.base_offset >= log.log_start}:
+    for epoch in {
+        batch.leader_epoch for _, batch, _ in stored if batch.base_offset >= log.log_start
+    }:
         expected = rebuilt.end_offset_for(epoch, log.written_offset)
         assert log.end_offset_for(epoch) == expected, f"epoch {epoch} differs from its rebuild"
 

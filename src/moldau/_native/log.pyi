@@ -4,6 +4,7 @@ from array import array
 from typing import final
 
 from moldau._native.records import Batch
+from moldau.kernel.ids import Offset
 
 Buffer = bytes | bytearray | memoryview
 
@@ -14,7 +15,7 @@ def assign(
     base_offset: int,
     leader_epoch: int,
     append_time: int = -1,
-) -> int:
+) -> Offset:
     """Give consecutive offsets and the epoch to batches of `data`; return the offset after them.
 
     With `append_time` they get log append time and a new checksum as well. `data` and `batches`
@@ -59,7 +60,7 @@ class Tail:
     ) -> None:
         """Set when the segment is full, and how many bytes lie between index entries."""
     @property
-    def end_offset(self) -> int: ...
+    def end_offset(self) -> Offset: ...
     @property
     def position(self) -> int: ...
     @property
@@ -67,9 +68,9 @@ class Tail:
     @property
     def max_timestamp(self) -> int: ...
     @property
-    def max_timestamp_offset(self) -> int: ...
+    def max_timestamp_offset(self) -> Offset: ...
     @property
-    def marked_end_offset(self) -> int: ...
+    def marked_end_offset(self) -> Offset: ...
     @property
     def marked_position(self) -> int: ...
     @property

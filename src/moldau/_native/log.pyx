@@ -333,7 +333,7 @@ cdef class SegmentScan:
     cdef found_batch *found
     cdef Py_ssize_t found_count, found_room
     cdef int32_t latest_epoch
-    cdef int reason
+    cdef int32_t scanned_epoch  # of what is not accounted for yet, too
 
     def __init__(
         self, Tail tail not None, *, int64_t size, int64_t check_from, int32_t latest_epoch=-1
@@ -345,7 +345,7 @@ cdef class SegmentScan:
         self.next_position = self.batch_position = tail.state.position
         self.offset_min = tail.state.end_offset
         self.epochs = []
-        self.latest_epoch = latest_epoch
+        self.latest_epoch = self.scanned_epoch = latest_epoch
 
     def __dealloc__(self):
         free(self.found)
@@ -426,6 +426,10 @@ cdef class SegmentScan:
         if last_offset - self.tail.base_offset > INT32_MAX:
             return SCAN_BAD_OFFSET
         self.checking = last_offset >= self.check_from
+        # A cut that was not synced may bring back what it removed, behind what came in its place.
+        if self.checking and 0 <= header.leader_epoch < self.scanned_epoch:
+            return SCAN_BAD_EPOCH
+        self.scanned_epoch = header.leader_epoch
         self.crc = 0
         if self.checking:
             self.crc = crc32c_update(
@@ -479,6 +483,7 @@ cdef enum:
     SCAN_BAD_MAGIC
     SCAN_BAD_LENGTH
     SCAN_BAD_OFFSET
+    SCAN_BAD_EPOCH
     SCAN_BAD_CRC
     SCAN_CUT_OFF
     SCAN_NO_MEMORY
@@ -487,6 +492,7 @@ SCAN_REASONS = {
     SCAN_BAD_MAGIC: "the magic is not 2",
     SCAN_BAD_LENGTH: "the length is too small for a batch",
     SCAN_BAD_OFFSET: "the offsets do not follow",
+    SCAN_BAD_EPOCH: "the leader epoch is older than the one before",
     SCAN_BAD_CRC: "the checksum is wrong",
     SCAN_CUT_OFF: "the file ends inside",
 }

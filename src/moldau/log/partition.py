@@ -173,15 +173,15 @@ class PartitionLog:
         them, and changes nothing.
         """
         config = self._maker.config
-        state = self._state
         data, batches = validate_append(config, data, checked, origin=origin, now_ms=now.wall_ms)
+        state = self._state
         for batch in batches:
             if batch.producer_id >= 0:
                 duplicate = self._check_producer(data, batch, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
         append_time = now.wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
-        base_offset = state.end_offset
+        base_offset = state.tail.end_offset
         end = assign(
             data,
             batches,

@@ -57,6 +57,7 @@ class Segment:
         "directory",
         "has_files",
         "is_durable",
+        "path",
         "seen_ms",
         "size",
         "tail",
@@ -67,6 +68,7 @@ class Segment:
     ) -> None:
         self.base_offset = base_offset
         self.directory = directory
+        self.path = segment_path(directory, base_offset, LOG)
         self.seen_ms = seen_ms  # when it was made or, after a start, opened
         self.size = 0
         self.has_files = False
@@ -77,11 +79,6 @@ class Segment:
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
         self._aborted: AbortedIndex | None = None
-
-    @property
-    def path(self) -> str:
-        """The file with the batches."""
-        return segment_path(self.directory, self.base_offset, LOG)
 
     @property
     def paths(self) -> list[str]:
@@ -150,7 +147,7 @@ class Segment:
         tail.rewind()
         if self._aborted is not None:
             self._aborted.discard()
-            self._aborted.truncate_to(Offset(tail.end_offset))
+            self._aborted.truncate_to(tail.end_offset)
         if self.has_files and self._disk.size(self.path) > self.size:
             self._disk.truncate(self.path, self.size)
 
@@ -201,7 +198,7 @@ class Segment:
         if self.has_files:
             self.absorb_entries()
             if tail.max_timestamp >= 0:
-                self.times.add(tail.max_timestamp, Offset(tail.max_timestamp_offset))
+                self.times.add(tail.max_timestamp, tail.max_timestamp_offset)
             self.offsets.seal()
             self.times.seal()
 
@@ -251,7 +248,7 @@ class Segment:
             self.offsets.extend(entries.offsets, entries.positions)
             self.times.extend(entries.timestamps, entries.timestamp_offsets)
         if tail.max_timestamp >= 0 and self.tail is None:
-            self.times.add(tail.max_timestamp, Offset(tail.max_timestamp_offset))
+            self.times.add(tail.max_timestamp, tail.max_timestamp_offset)
         self.offsets.seal()
         self.times.seal()
 
@@ -320,7 +317,7 @@ class Segment:
         """Return the largest timestamp and the last offset of the batch that has it first."""
         tail = self.tail
         if tail is not None:
-            return TimestampOffset(tail.max_timestamp, Offset(tail.max_timestamp_offset))
+            return TimestampOffset(tail.max_timestamp, tail.max_timestamp_offset)
         if not self.size:
             return TimestampOffset(-1, self.base_offset)
         try:
@@ -331,7 +328,7 @@ class Segment:
             if error.path == self.path:
                 raise
         rebuilt = self.rebuild_indexes()
-        return TimestampOffset(rebuilt.max_timestamp, Offset(rebuilt.max_timestamp_offset))
+        return TimestampOffset(rebuilt.max_timestamp, rebuilt.max_timestamp_offset)
 
     # Leaving.
 

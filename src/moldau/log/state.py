@@ -91,12 +91,12 @@ class LogState:
     @property
     def end_offset(self) -> Offset:
         """The next offset, what is staged included."""
-        return Offset(self.tail.end_offset)
+        return self.tail.end_offset
 
     @property
     def written_offset(self) -> Offset:
         """The end of what was given to the disk."""
-        return Offset(self.tail.marked_end_offset)
+        return self.tail.marked_end_offset
 
 
 def empty_log(maker: SegmentMaker, start_offset: Offset, now_ms: int) -> LogState:

@@ -49,6 +49,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log = TestLog(SimulatedDisk(seed), CONFIG)
         self.batches: list[Written] = []
         self.staged: list[Written] = []
+        self.ever: list[Written] = []
         self.epoch = 0
         self.sequences = dict.fromkeys(range(3), 0)
         self.acknowledged = 0
@@ -68,7 +69,9 @@ class LogMachine(RuleBasedStateMachine):
             base_sequence=sequence,
         )
         appended = self.log.append(data, leader_epoch=self.epoch)
-        self.staged.append(Written(appended.base_offset, appended.last_offset, bytes(data[21:])))
+        written = Written(appended.base_offset, appended.last_offset, bytes(data[21:]))
+        self.staged.append(written)
+        self.ever.append(written)
         if producer >= 0:
             self.sequences[producer] += count
 
@@ -168,8 +171,15 @@ class LogMachine(RuleBasedStateMachine):
 
     def _reopened(self) -> None:
         log = self.log.log
-        assert log.log_end >= self.acknowledged, "an acknowledged batch is lost"
-        self.batches = [b for b in self.batches if b.last_offset < log.log_end]
+        sure_below = self.acknowledged
+        assert log.log_end >= sure_below, "an acknowledged batch is lost"
+        stored = self._stored()
+        first = log.segments[0].base_offset
+        sure = [b for b in self.batches if first <= b.base_offset and b.last_offset < sure_below]
+        assert stored[: len(sure)] == sure, "an acknowledged batch has changed"
+        # Behind it there may be what was not synced, even what was cut off and not synced.
+        assert all(batch in self.ever for batch in stored)
+        self.batches = [b for b in self.batches if b.base_offset < first] + stored
         self.staged = []
         self._reload_sequences()
         self.acknowledged = log.log_end
@@ -185,6 +195,12 @@ class LogMachine(RuleBasedStateMachine):
             state = states.get(producer)
             self.sequences[producer] = state.next_sequence if state is not None else 0
 
+    def _stored(self) -> list[Written]:
+        return [
+            Written(b.base_offset, b.last_offset, data[21:])
+            for _, b, data in stored_batches(self.log.log, self.log.disk)
+        ]
+
     def _free(self) -> int:
         disk = self.log.disk
         names = disk.list("orders-0")
@@ -196,12 +212,8 @@ class LogMachine(RuleBasedStateMachine):
             return
         check_log(self.log.log, self.log.disk)
         first = self.log.log.segments[0].base_offset
-        stored = [
-            Written(b.base_offset, b.last_offset, data[21:])
-            for _, b, data in stored_batches(self.log.log, self.log.disk)
-        ]
         # What retention has taken out may be back after a crash.
-        assert stored == [b for b in self.batches if b.base_offset >= first]
+        assert self._stored() == [b for b in self.batches if b.base_offset >= first]
         if first == 0 and self.has_all_producers:
             check_producers(self.log.log, self.log.disk)
         self.has_all_producers = self.has_all_producers and first == 0
