@@ -44,6 +44,8 @@ class DirectoryLock:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = os.fspath(directory)
+        self._fd = -1
+        self._identity = (0, 0)
         try:
             with self._guard:
                 while not self._try_lock():

@@ -124,7 +124,8 @@ class GroupCommit:
                 assert self._running is not None
                 ends = self._running.ends.items()
                 self._running = None
-                return [*(Synced(partition, end) for partition, end in ends), *self._start()]
+                # The device goes first: it works while everybody is told of the last sync.
+                return [*self._start(), *(Synced(partition, end) for partition, end in ends)]
             case SyncFailed(error):
                 self._offline = True
                 return [GoOffline(error)]

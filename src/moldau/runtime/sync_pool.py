@@ -54,6 +54,7 @@ class SyncPool:
         self._threads = threads
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sync")
         self._commit = GroupCommit()
+        self._closed = False
 
     def written(self, dirty: Sequence[Dirty]) -> None:
         """Sync what one wake-up wrote; call it once for all partitions."""
@@ -65,7 +66,7 @@ class SyncPool:
 
     def close(self) -> None:
         """Wait for the sync that runs. What it did is not reported any more."""
-        self._call_soon = _drop
+        self._closed = True
         self._executor.shutdown(wait=True)
 
     def _perform(self, effects: list[Effect]) -> None:
@@ -88,6 +89,8 @@ class SyncPool:
         self._call_soon(partial(self._resume, run, perf_counter() - run.started))
 
     def _resume(self, run: "_Run", seconds: float) -> None:
+        if self._closed:
+            return
         if self._on_batch:
             self._on_batch(run.count, seconds)
         event: Event = SyncFailed(run.error) if run.error else SyncDone()
@@ -144,7 +147,3 @@ def _try_sync(sync: Callable[[str], None], path: str) -> DiskError | None:
     except Exception as error:  # noqa: BLE001 - nobody waits for this thread, so it must report
         return DiskFailedError(path, f"sync failed: {error!r}")
     return None
-
-
-def _drop(_call: Callable[[], object]) -> None:
-    pass

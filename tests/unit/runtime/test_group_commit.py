@@ -36,8 +36,8 @@ def test_what_gathers_during_a_sync_shares_the_next():
     assert commit.handle(Written([dirty(A, 6), dirty(B, 1, "b-0")])) == []
     assert commit.handle(Written([Dirty(A, Offset(7), ["a-0/0.log", "a-0/6.log"], ["a-0"])])) == []
     assert commit.handle(SyncDone()) == [
-        Synced(A, Offset(5)),
         StartSync(("a-0/0.log", "b-0/0.log", "a-0/6.log"), ("b-0", "a-0")),
+        Synced(A, Offset(5)),
     ]
     assert commit.handle(SyncDone()) == [Synced(A, Offset(7)), Synced(B, Offset(1))]
     assert commit.handle(Written([])) == []
@@ -50,10 +50,10 @@ def test_a_sync_vouches_for_nothing_written_after_a_cut():
     commit.handle(Truncated(B, Offset(50)))
     commit.handle(Written([dirty(A, 80)]))
     effects = commit.handle(SyncDone())
-    assert effects == [Synced(A, Offset(50)), StartSync(("a-0/0.log",), ())]
+    assert effects == [StartSync(("a-0/0.log",), ()), Synced(A, Offset(50))]
     commit.handle(Written([dirty(A, 90)]))
     commit.handle(Truncated(A, Offset(85)))
-    assert commit.handle(SyncDone())[0] == Synced(A, Offset(80))
+    assert commit.handle(SyncDone())[-1] == Synced(A, Offset(80))
     assert commit.handle(SyncDone()) == [Synced(A, Offset(85))]
 
 

@@ -46,7 +46,7 @@ class Seen:
             call_soon=asyncio.get_running_loop().call_soon_threadsafe,
             on_synced=self._synced,
             on_failed=self._failed,
-            on_batch=lambda count, seconds: self.batches.append(count),
+            on_batch=lambda count, _seconds: self.batches.append(count),
             **options,
         )
 
