@@ -76,6 +76,7 @@ class Producers:
             if batch.producer_epoch > state.producer_epoch:
                 if batch.base_sequence != 0 and state.producer_epoch >= 0:
                     raise _out_of_order(state, batch, 0)
+            # Sequences run on within an epoch, so the next one is never a duplicate.
             elif batch.base_sequence != state.next_sequence:
                 duplicate = state.find_duplicate(batch.base_sequence, batch.last_offset_delta)
                 if duplicate is not None:

@@ -222,6 +222,8 @@ class Segment:
         failure = self._scan_headers(tail)
         self.tail = tail
         self.absorb_entries()
+        self.offsets.prepare()
+        self.times.prepare()
         return failure
 
     def rebuild_indexes(self) -> Tail:

@@ -56,11 +56,6 @@ class SparseIndex(ABC):
             self._load()
         return self._count
 
-    @property
-    def memory_bytes(self) -> int:
-        """What stays in memory outside of the cache."""
-        return self._tail.bytes if self._tail is not None else 0
-
     def reset(self) -> None:
         """Begin anew, with an empty file."""
         self._drop_pages(0)
@@ -70,6 +65,19 @@ class SparseIndex(ABC):
         self._last = None
         self._tail = self._decode(b"")
 
+    def prepare(self) -> Page:
+        """Make the index ready to grow; of what appends to it, only this reads."""
+        if self._tail is not None:
+            return self._tail
+        size = self.count * self.entry_bytes
+        if self._disk.size(self.path) > size:
+            self._disk.truncate(self.path, size)
+        number, rest = divmod(self._count, PAGE_ENTRIES)
+        tail = self._page(number) if rest else self._decode(b"")
+        self._cache.drop(self, number)
+        self._tail = tail
+        return tail
+
     def extend(self, keys: "array[int]", values: "array[int]") -> None:
         """Add entries that lie behind all others; `write` writes them."""
         if not keys:
@@ -77,9 +85,7 @@ class SparseIndex(ABC):
         assert not self.count or self._last is None or keys[0] > self._last[0], (
             f"{self.path}: {keys[0]}"
         )
-        tail = self._tail
-        if tail is None:
-            tail = self._open_tail()
+        tail = self.prepare()
         tail.keys.extend(keys)
         tail.values.extend(values)
         self._count += len(keys)
@@ -149,9 +155,7 @@ class SparseIndex(ABC):
         """Return the relative offsets: the keys or the values."""
 
     def _append(self, key: int, value: int) -> None:
-        tail = self._tail
-        if tail is None:
-            tail = self._open_tail()
+        tail = self.prepare()
         tail.keys.append(key)
         tail.values.append(value)
         self._count += 1
@@ -202,17 +206,6 @@ class SparseIndex(ABC):
                 raise CorruptIndexError(self.path, f"entries from {start} on are out of order")
             self._cache.put(self, number, page)
         return page
-
-    def _open_tail(self) -> Page:
-        """Make the index ready to grow."""
-        size = self.count * self.entry_bytes
-        if self._disk.size(self.path) > size:
-            self._disk.truncate(self.path, size)
-        number, rest = divmod(self._count, PAGE_ENTRIES)
-        tail = self._page(number) if rest else self._decode(b"")
-        self._cache.drop(self, number)
-        self._tail = tail
-        return tail
 
     def _cut(self, count: int) -> None:
         """Keep the first `count` entries, all of them written."""
