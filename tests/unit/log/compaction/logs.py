@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from random import Random
 
 from moldau._native.records import Batch, BatchWriter, decode_records, read_batches
 from moldau.kernel.disk import Disk
@@ -188,6 +189,8 @@ class Log:
     def view(self, log_start: int = 0, stable: int | None = None) -> LogView:
         segments = []
         for base in self.bases():
+            if base == self.end:  # the active one
+                break
             content = self.content(base)
             batches = read_batches(content)
             segments.append(
@@ -235,3 +238,57 @@ def aborted_by(batches: Iterable[Rows]) -> list[AbortedTransaction]:
         elif rows.is_transactional:
             begun.setdefault(rows.producer_id, rows.base_offset)
     return found
+
+
+def random_log(random: Random) -> list[Rows]:
+    """Make batches in order: plain, idempotent and transactional ones, markers, gaps."""
+    batches: list[Rows] = []
+    offset = 0
+    begun: set[int] = set()
+    for _ in range(random.randint(1, 14)):
+        if begun and random.random() < 0.2:
+            producer_id = random.choice(sorted(begun))
+            begun.discard(producer_id)
+            batches.append(marker(offset, producer_id, is_abort=random.random() < 0.5))
+        else:
+            batches.append(_random_batch(random, offset, begun))
+        offset = batches[-1].last_offset + 1
+    for producer_id in sorted(begun):
+        batches.append(marker(offset, producer_id, is_abort=random.random() < 0.5))
+        offset += 1
+    return batches
+
+
+def _random_batch(random: Random, offset: int, begun: set[int]) -> Rows:
+    producer_id = random.choice((-1, -1, 7, 8, 9))
+    is_transactional = producer_id in begun or (producer_id >= 0 and random.random() < 0.5)
+    if is_transactional:
+        begun.add(producer_id)
+    rows = []
+    start = offset
+    for _ in range(random.randint(1, 4)):
+        key = random.choice((None, b"", b"a", b"b", b"c", b"key-d"))
+        value = random.choice((None, None, b"", b"1", b"a longer value"))
+        headers = random.choice(((), (("h", b"1"), ("n", None))))
+        rows.append(Row(offset, key, value, NOW_MS + random.randint(-50_000, 50_000), headers))
+        offset += random.choice((1, 1, 1, 3))
+    return Rows(
+        start,
+        offset - 1,
+        tuple(rows),
+        codec=random.choice((0, 0, 0, 1, 2, 3, 4)),
+        producer_id=producer_id,
+        producer_epoch=0 if producer_id >= 0 else -1,
+        base_sequence=start if producer_id >= 0 else -1,
+        is_transactional=is_transactional,
+    )
+
+
+def random_segments(random: Random, batches: Sequence[Rows]) -> list[list[Rows]]:
+    """Divide a log into segments."""
+    segments: list[list[Rows]] = []
+    for rows in batches:
+        if not segments or random.random() < 0.3:
+            segments.append([])
+        segments[-1].append(rows)
+    return segments

@@ -1,6 +1,7 @@
 """Compaction against its model, over logs of every kind."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -28,8 +29,9 @@ from tests.unit.log.compaction.logs import (
     Rows,
     aborted_by,
     data,
-    encode,
     marker,
+    random_log,
+    random_segments,
 )
 from tests.unit.log.compaction.model import Round, compact, is_aborted
 
@@ -42,66 +44,8 @@ CONFIG = LogConfig(
     segment_bytes=600,
 )
 
-keys = st.one_of(st.none(), st.binary(max_size=1), st.sampled_from([b"a", b"b", b"key-c"]))
-values = st.one_of(st.none(), st.just(b""), st.binary(max_size=12))
-headers = st.one_of(st.just(()), st.just((("h", b"1"), ("n", None))))
 
-
-@st.composite
-def logs(draw: st.DrawFn) -> list[Rows]:
-    """Draw batches in order: plain, idempotent and transactional ones, markers, gaps."""
-    batches: list[Rows] = []
-    offset = 0
-    begun: set[int] = set()
-    for _ in range(draw(st.integers(1, 14))):
-        producer_id = draw(st.sampled_from([-1, -1, 7, 8, 9]))
-        kind = draw(st.sampled_from(["data", "data", "data", "transaction", "end"]))
-        if kind == "end" and begun:
-            producer_id = draw(st.sampled_from(sorted(begun)))
-            begun.discard(producer_id)
-            batches.append(marker(offset, producer_id, is_abort=draw(st.booleans())))
-            offset += 1
-            continue
-        is_transactional = kind == "transaction" or producer_id in begun
-        if is_transactional:
-            producer_id = max(producer_id, 7)
-            begun.add(producer_id)
-        rows = []
-        start = offset
-        for _ in range(draw(st.integers(1, 4))):
-            timestamp = NOW_MS + draw(st.integers(-50_000, 50_000))
-            rows.append(Row(offset, draw(keys), draw(values), timestamp, draw(headers)))
-            offset += draw(st.sampled_from([1, 1, 1, 3]))
-        batches.append(
-            Rows(
-                start,
-                offset - 1,
-                tuple(rows),
-                codec=draw(st.sampled_from([0, 0, 0, 3])),
-                producer_id=producer_id,
-                producer_epoch=0 if producer_id >= 0 else -1,
-                base_sequence=start if producer_id >= 0 else -1,
-                is_transactional=is_transactional,
-            )
-        )
-    for producer_id in sorted(begun):
-        batches.append(marker(offset, producer_id, is_abort=draw(st.booleans())))
-        offset += 1
-    return batches
-
-
-@st.composite
-def cuts(draw: st.DrawFn, batches: list[Rows]) -> list[list[Rows]]:
-    """Draw where segments begin."""
-    segments: list[list[Rows]] = []
-    for rows in batches:
-        if not segments or draw(st.sampled_from([False, False, True])):
-            segments.append([])
-        segments[-1].append(rows)
-    return segments
-
-
-def run(log: Log, plan: Plan, now_ms: int, limits: Limits | None = None) -> Compaction:
+def compact_log(log: Log, plan: Plan, now_ms: int, limits: Limits | None = None) -> Compaction:
     compaction = Compaction(log.disk, plan, limits or Limits(keys_bytes=1 << 16), SECRET, now_ms)
     for step in compaction.steps():
         if isinstance(step, Swap):
@@ -147,10 +91,10 @@ def last_values(batches: list[Rows], aborted: set[int], end: int) -> dict[bytes,
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.data())
-def test_rounds_of_compaction_leave_what_the_model_leaves(choose: st.DataObject) -> None:
-    batches = choose.draw(logs())
-    segments = choose.draw(cuts(batches))
+@given(st.randoms(use_true_random=False))
+def test_rounds_of_compaction_leave_what_the_model_leaves(random: Random) -> None:
+    batches = random_log(random)
+    segments = random_segments(random, batches)
     end = batches[-1].last_offset + 1
     log = Log(MemoryDisk(), end, CONFIG)
     log.write(segments, aborted_by(batches))
@@ -162,10 +106,10 @@ def test_rounds_of_compaction_leave_what_the_model_leaves(choose: st.DataObject)
     expected = batches
     doomed = {rows.base_offset for rows in batches if is_aborted(rows, aborted_by(batches))}
     before = last_values(batches, doomed, end)
-    for turn in range(choose.draw(st.integers(1, 4))):
-        now_ms = NOW_MS + turn * choose.draw(st.sampled_from([0, 400, RETENTION_MS]))
-        cut = choose.draw(st.sampled_from([*log.bases()[1:], end]))
-        limits = Limits(keys_bytes=choose.draw(st.sampled_from([60, 120, 1 << 16])))
+    for turn in range(random.randint(1, 4)):
+        now_ms = NOW_MS + turn * random.choice((0, 400, RETENTION_MS))
+        cut = random.choice((*log.bases()[1:], end))
+        limits = Limits(keys_bytes=random.choice((60, 120, 1 << 16)))
         view = log.view(stable=cut)
         view = replace(view, active_base_offset=cut) if cut < end else view
         plan = Plan(view, Offset(first_dirty), Offset(max(cut, first_dirty)), 0, 0, 0, False)
@@ -173,7 +117,7 @@ def test_rounds_of_compaction_leave_what_the_model_leaves(choose: st.DataObject)
             continue
         aborted = log.aborted()
         bases = log.bases()
-        keys_end = run(log, plan, now_ms, limits).cleaned_to
+        keys_end = compact_log(log, plan, now_ms, limits).cleaned_to
         rewritten_end = _rewritten_end(bases, min(keys_end, plan.end), end)
         turn_ = Round(first_dirty, keys_end, plan.end, now_ms, RETENTION_MS)
         left = compact(expected, turn_, aborted, log.last_records, rewritten_end)
