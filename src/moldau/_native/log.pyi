@@ -3,10 +3,22 @@
 from array import array
 from typing import final
 
-from moldau._native.records import Batch
+from moldau._native.records import Batch, RecordStats
 from moldau.kernel.ids import Offset
 
 Buffer = bytes | bytearray | memoryview
+
+def take_ordinary(
+    checked: list[tuple[Batch, RecordStats]],
+    *,
+    is_client: bool,
+    is_keyed: bool,
+    bytes_max: int,
+    now_ms: int,
+    before_ms_max: int,
+    after_ms_max: int,
+) -> list[Batch] | None:
+    """Return the batches if there is nothing to refuse or to change; None: look closer."""
 
 def assign(
     data: bytearray | memoryview,
@@ -77,7 +89,7 @@ class Tail:
     def entry_count(self) -> int:
         """How many entries of the offset index wait to be taken."""
     def stage(self, batches: list[Batch], start: int, *, now_ms: int) -> int:
-        """Put the batches from number `start` on at the end; return the number that does not fit."""
+        """Put the batches from number `start` on at the end; return the first that does not fit."""
     def mark(self) -> None:
         """What was staged is written."""
     def rewind(self) -> None:

@@ -8,8 +8,8 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from moldau._native.records cimport (
-    ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, BATCH_BAD_MAGIC, BATCH_PARTIAL, BATCH_WHOLE, Batch,
-    batch_crc, batch_header, batch_read, wrapping_add, wrapping_subtract,
+    ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, BATCH_BAD_MAGIC,
+    BATCH_PARTIAL, BATCH_WHOLE, Batch, batch_crc, batch_header, batch_read, wrapping_add, wrapping_subtract,
 )
 
 import array as arrays
@@ -44,6 +44,39 @@ crc32c_initialize()
 
 cdef array.array _INT32 = arrays.array("i")
 cdef array.array _INT64 = arrays.array("q")
+
+
+def take_ordinary(
+    list checked not None,
+    *,
+    bint is_client,
+    bint is_keyed,
+    int64_t bytes_max,
+    int64_t now_ms,
+    int64_t before_ms_max,
+    int64_t after_ms_max,
+):
+    cdef Batch batch
+    cdef int64_t max_timestamp
+    cdef list batches = []
+    if is_client and len(checked) != 1:
+        return None
+    for batch, stats in checked:
+        if batch.size > bytes_max or batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
+            return None
+        max_timestamp = stats.max_timestamp
+        if max_timestamp != batch.max_timestamp:
+            return None
+        if max_timestamp >= 0 and (
+            max_timestamp - now_ms > after_ms_max or now_ms - <int64_t>stats.min_timestamp > before_ms_max
+        ):
+            return None
+        if is_keyed and stats.keyless_count:
+            return None
+        if is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0)):
+            return None
+        batches.append(batch)
+    return batches
 
 
 def assign(

@@ -6,6 +6,7 @@ settings have their say. Older formats were turned into format 2 before.
 
 from typing import Final, NoReturn, TypeAlias
 
+from moldau._native.log import take_ordinary
 from moldau._native.records import (
     NO_TIMESTAMP,
     Batch,
@@ -23,6 +24,7 @@ from moldau.records.compression import Codec
 Checked: TypeAlias = list[tuple[Batch, RecordStats]]
 Writable: TypeAlias = bytearray | memoryview
 
+_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every batch
 _CODECS: Final = {
     "uncompressed": Codec.NONE,
     "gzip": Codec.GZIP,
@@ -39,32 +41,25 @@ def validate_append(
 
     `AppendError` says what the client is told. A wrong largest timestamp is put right in place.
     """
-    if origin is Origin.CLIENT:
-        _check_client(checked)
-    is_append_time = config.message_timestamp_type == "LogAppendTime"
-    earliest = now_ms - config.message_timestamp_before_max_ms
-    latest = now_ms + config.message_timestamp_after_max_ms
-    batches = []
-    for batch, stats in checked:
-        if batch.size > config.max_message_bytes:
-            raise _too_large(batch.size, config)
-        if not batch.is_control:
-            if stats.keyless_count and config.is_compacted:
-                _refuse_keyless(data, batch)
-            if batch.is_log_append_time or (
-                not is_append_time
-                and stats.max_timestamp != NO_TIMESTAMP
-                and not earliest <= stats.min_timestamp <= stats.max_timestamp <= latest
-            ):
-                _check_timestamps(config, data, batch, earliest, latest)
-            if not is_append_time and (
-                batch.max_timestamp != stats.max_timestamp and not batch.is_log_append_time
-            ):
-                # Retention and lookups by time rely on it, and a client may say anything.
-                patch_timestamps(
-                    data, batch, max_timestamp=stats.max_timestamp, log_append_time=False
-                )
-        batches.append(batch)
+    batches = None
+    if config.message_timestamp_type == "CreateTime":
+        batches = take_ordinary(
+            checked,
+            is_client=origin is _CLIENT,
+            is_keyed=config.is_compacted,
+            bytes_max=config.max_message_bytes,
+            now_ms=now_ms,
+            before_ms_max=config.message_timestamp_before_max_ms,
+            after_ms_max=config.message_timestamp_after_max_ms,
+        )
+    if batches is None:
+        if origin is _CLIENT:
+            _check_client(checked)
+        earliest = now_ms - config.message_timestamp_before_max_ms
+        latest = now_ms + config.message_timestamp_after_max_ms
+        for batch, stats in checked:
+            _check_batch(config, data, batch, stats, earliest, latest)
+        batches = [batch for batch, _ in checked]
     if config.compression_type != "producer":
         data, batches = _recompress(config, data, batches)
     if len(batches) > 1 or batches[0].size > config.segment_bytes:
@@ -75,6 +70,29 @@ def validate_append(
                 f"{size} bytes do not fit into a segment of {config.segment_bytes}",
             )
     return data, batches
+
+
+def _check_batch(
+    config: LogConfig, data: Writable, batch: Batch, stats: RecordStats, earliest: int, latest: int
+) -> None:
+    is_append_time = config.message_timestamp_type == "LogAppendTime"
+    if batch.size > config.max_message_bytes:
+        raise _too_large(batch.size, config)
+    if batch.is_control:
+        return
+    if stats.keyless_count and config.is_compacted:
+        _refuse_keyless(data, batch)
+    if batch.is_log_append_time or (
+        not is_append_time
+        and stats.max_timestamp != NO_TIMESTAMP
+        and not earliest <= stats.min_timestamp <= stats.max_timestamp <= latest
+    ):
+        _check_timestamps(config, data, batch, earliest, latest)
+    if batch.is_log_append_time:
+        patch_timestamps(data, batch, max_timestamp=batch.max_timestamp, log_append_time=False)
+    elif not is_append_time and batch.max_timestamp != stats.max_timestamp:
+        # Retention and lookups by time rely on it, and a client may say anything.
+        patch_timestamps(data, batch, max_timestamp=stats.max_timestamp, log_append_time=False)
 
 
 def _check_client(checked: Checked) -> None:
@@ -123,10 +141,6 @@ def _check_timestamps(
             ErrorCode.INVALID_TIMESTAMP,
             f"{len(errors)} records have an invalid timestamp; {errors[0][1]}",
             tuple(errors),
-        )
-    if batch.is_log_append_time:
-        patch_timestamps(
-            data, batch, max_timestamp=batch.max_timestamp, log_append_time=is_append_time
         )
 
 

@@ -24,7 +24,7 @@ class Watermarks:
         self._state = state
         self._high = state.log_start
         self._high_place: Place | None = None
-        self._writes: deque[Place] = deque(maxlen=WRITES_KEPT)
+        self._writes: deque[tuple[Offset, Offset, int]] = deque(maxlen=WRITES_KEPT)
 
     @property
     def high(self) -> Offset:
@@ -42,8 +42,7 @@ class Watermarks:
     def note_write(self) -> None:
         """A write went well."""
         active = self._state.active
-        place = Place(self._state.written_offset, active.base_offset, Position(active.size))
-        self._writes.append(place)
+        self._writes.append((self._state.written_offset, active.base_offset, active.size))
 
     def advance(self, offset: Offset) -> bool:
         """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
@@ -76,12 +75,14 @@ class Watermarks:
     def find_place(self, offset: Offset) -> Place | None:
         """Return the place of an offset if it is remembered."""
         writes = self._writes
-        if not writes or offset > writes[-1].offset:
+        if not writes or offset > writes[-1][0]:
             return None
-        if writes[-1].offset == offset:
-            return writes[-1]
-        number = bisect_left(writes, (offset,))
-        return writes[number] if writes[number].offset == offset else None
+        found = writes[-1]
+        if found[0] != offset:
+            found = writes[bisect_left(writes, (offset,))]
+            if found[0] != offset:
+                return None
+        return Place(found[0], found[1], Position(found[2]))
 
     def bound(self, isolation: Isolation) -> Place:
         """Return the end of what a reader sees."""
