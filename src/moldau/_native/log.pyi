@@ -10,7 +10,6 @@ Buffer = bytes | bytearray | memoryview
 
 def take_ordinary(
     checked: list[tuple[Batch, RecordStats]],
-    *,
     is_client: bool,
     is_keyed: bool,
     bytes_max: int,
@@ -23,15 +22,14 @@ def take_ordinary(
 def assign(
     data: bytearray | memoryview,
     batches: list[Batch],
-    *,
     base_offset: int,
     leader_epoch: int,
-    append_time: int = -1,
+    append_time: int,
 ) -> Offset:
     """Give consecutive offsets and the epoch to batches of `data`; return the offset after them.
 
-    With `append_time` they get log append time and a new checksum as well. `data` and `batches`
-    both change.
+    With an `append_time` that is not negative they get log append time and a new checksum as well.
+    `data` and `batches` both change. (Arguments by position, here and below: the hot path.)
     """
 
 @final
@@ -88,7 +86,7 @@ class Tail:
     @property
     def entry_count(self) -> int:
         """How many entries of the offset index wait to be taken."""
-    def stage(self, batches: list[Batch], start: int, *, now_ms: int) -> int:
+    def stage(self, batches: list[Batch], start: int, now_ms: int) -> int:
         """Put the batches from number `start` on at the end; return the first that does not fit."""
     def mark(self) -> None:
         """What was staged is written."""

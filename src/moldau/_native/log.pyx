@@ -48,7 +48,6 @@ cdef array.array _INT64 = arrays.array("q")
 
 def take_ordinary(
     list checked not None,
-    *,
     bint is_client,
     bint is_keyed,
     int64_t bytes_max,
@@ -82,10 +81,9 @@ def take_ordinary(
 def assign(
     data,
     list batches not None,
-    *,
     int64_t base_offset,
     int32_t leader_epoch,
-    int64_t append_time=-1,
+    int64_t append_time,
 ):
     cdef Py_buffer view
     cdef Batch batch
@@ -283,7 +281,7 @@ cdef class Tail:
         state.end_offset = last_offset + 1
         return 0
 
-    def stage(self, list batches not None, Py_ssize_t start, *, int64_t now_ms):
+    def stage(self, list batches not None, Py_ssize_t start, int64_t now_ms):
         cdef Batch batch
         cdef Py_ssize_t number
         for number in range(start, len(batches)):

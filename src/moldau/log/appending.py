@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from moldau._native.records import Batch
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskFullError, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
@@ -69,7 +68,7 @@ class Appender:
 
     # Staging.
 
-    def stage(self, data: Buffer, batches: list[Batch], now: Instant) -> None:
+    def stage(self, data: Buffer, batches: list[Batch], now_ms: int) -> None:
         """Take in batches that follow each other in `data`, which must not change until `write`."""
         view = data if type(data) is memoryview else memoryview(data)
         number = 0
@@ -78,7 +77,7 @@ class Appender:
             tail = segment.tail
             assert tail is not None, f"{segment.path} is closed"
             start = tail.position
-            stop = tail.stage(batches, number, now_ms=now.wall_ms)
+            stop = tail.stage(batches, number, now_ms)
             if stop > number:
                 first, last = batches[number], batches[stop - 1]
                 self._pieces.append(view[first.position : last.position + last.size])
@@ -90,10 +89,10 @@ class Appender:
                         self._note_producer(segment, data, batch, Position(batch.position + shift))
             if stop == len(batches):
                 return
-            self.stage_roll(Offset(batches[stop].base_offset), now)
+            self.stage_roll(Offset(batches[stop].base_offset), now_ms)
             number = stop
 
-    def stage_roll(self, base_offset: Offset, now: Instant) -> Segment:
+    def stage_roll(self, base_offset: Offset, now_ms: int) -> Segment:
         """Let a new segment follow; the full one is closed when it is written."""
         segments = self._state.segments
         active = segments[-1]
@@ -105,13 +104,13 @@ class Appender:
             # Nothing of it is on the disk. Its file would stay: until the new one's name is
             # synced, it is what tells after a crash where the log goes on.
             self._unstaged.append(segments.pop())
-        segment = self._maker.make(base_offset, now.wall_ms)
+        segment = self._maker.make(base_offset, now_ms)
         segments.append(segment)
         return segment
 
-    def roll(self, now: Instant) -> None:
+    def roll(self, now_ms: int) -> None:
         """Close the segment that is written, with nothing staged, and make the next one's files."""
-        segment = self.stage_roll(self._state.end_offset, now)
+        segment = self.stage_roll(self._state.end_offset, now_ms)
         self.write()
         segment.create()
         self._dirty.add_segment(segment)
@@ -140,21 +139,25 @@ class Appender:
 
     def write(self) -> None:
         """Give what was staged to the disk; `StorageFullError` if it has no room for all of it."""
-        if not self._pieces and not self._filled:
-            return
         state = self._state
+        active = state.segments[-1]
         try:
             for filled in self._filled:
-                self._write_pieces(filled.segment, filled.pieces)
-            self._write_pieces(state.active, self._pieces)
+                if filled.pieces:
+                    filled.segment.write(filled.pieces)
+                    self._dirty.add_segment(filled.segment)
+            if self._pieces:
+                active.write(self._pieces)
+                self._dirty.add_segment(active)
         except DiskFullError as error:
             self._undo()
             raise StorageFullError(str(error)) from error
-        for filled in self._filled:
-            filled.segment.commit()
-            self._close(filled)
-        state.active.commit()
-        self._filled.clear()
+        if self._filled:
+            for filled in self._filled:
+                filled.segment.commit()
+                self._close(filled)
+            self._filled.clear()
+        active.commit()
         self._unstaged.clear()
         self._pieces = []
         state.producers.mark()
@@ -166,11 +169,6 @@ class Appender:
         """The leader epochs have changed: their checkpoint is to be replaced."""
         path = f"{self._maker.directory}/{LEADER_EPOCH_CHECKPOINT}"
         self._dirty.add_checkpoint(path, self._state.epochs.render())
-
-    def _write_pieces(self, segment: Segment, pieces: list[Buffer]) -> None:
-        if pieces:
-            segment.write(pieces)
-            self._dirty.add_segment(segment)
 
     def _close(self, filled: _Filled) -> None:
         """Complete a full segment. There must be room for its records, not for what can be made

@@ -56,7 +56,10 @@ class DirtyFiles:
 
     def add_segment(self, segment: Segment) -> None:
         """A segment has new content, and perhaps its files are new."""
-        self._files[segment.path] = None
+        path = segment.path
+        if path in self._files:
+            return
+        self._files[path] = None
         if not segment.is_durable:
             self._segments[segment.base_offset] = segment
             self._has_names = True

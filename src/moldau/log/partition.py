@@ -182,14 +182,8 @@ class PartitionLog:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
         append_time = now.wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
         base_offset = state.tail.end_offset
-        end = assign(
-            data,
-            batches,
-            base_offset=base_offset,
-            leader_epoch=leader_epoch,
-            append_time=append_time,
-        )
-        self._appender.stage(data, batches, now)
+        end = assign(data, batches, base_offset, leader_epoch, append_time)
+        self._appender.stage(data, batches, now.wall_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
 
     def _check_producer(
@@ -214,7 +208,7 @@ class PartitionLog:
                 )
             end = Offset(batch.last_offset + 1)
         if batches:
-            self._appender.stage(data, batches, now)
+            self._appender.stage(data, batches, now.wall_ms)
 
     def write(self) -> None:
         """Give everything that was staged to the disk.

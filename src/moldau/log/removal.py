@@ -58,7 +58,7 @@ class Removal:
         )
         if count == len(segments):
             with suppress(DiskFullError):
-                self._appender.roll(now)
+                self._appender.roll(now.wall_ms)
         count = min(count, len(segments) - 1)
         while count and self._is_durable and not segments[count].is_durable:
             count -= 1

@@ -45,12 +45,12 @@ def validate_append(
     if config.message_timestamp_type == "CreateTime":
         batches = take_ordinary(
             checked,
-            is_client=origin is _CLIENT,
-            is_keyed=config.is_compacted,
-            bytes_max=config.max_message_bytes,
-            now_ms=now_ms,
-            before_ms_max=config.message_timestamp_before_max_ms,
-            after_ms_max=config.message_timestamp_after_max_ms,
+            origin is _CLIENT,
+            config.is_compacted,
+            config.max_message_bytes,
+            now_ms,
+            config.message_timestamp_before_max_ms,
+            config.message_timestamp_after_max_ms,
         )
     if batches is None:
         if origin is _CLIENT:

@@ -41,8 +41,10 @@ class Watermarks:
 
     def note_write(self) -> None:
         """A write went well."""
-        active = self._state.active
-        self._writes.append((self._state.written_offset, active.base_offset, active.size))
+        active = self._state.segments[-1]
+        tail = active.tail
+        assert tail is not None, "the last segment is written"
+        self._writes.append((tail.marked_end_offset, active.base_offset, active.size))
 
     def advance(self, offset: Offset) -> bool:
         """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
