@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from moldau._native.log import SegmentScan, Tail
+from moldau._native.log import Tail
 from moldau._native.records import Batch, read_batches
+from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.config import FOREVER

@@ -10,7 +10,8 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import Final
 
-from moldau._native.log import SegmentScan, Tail, find_whole_batch
+from moldau._native.log import Tail
+from moldau._native.segment_scan import SegmentScan, find_whole_batch
 from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from moldau._native.log import SegmentScan
 from moldau._native.records import Batch
+from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.disk import Disk
 
 CHUNK_BYTES: Final = 1 << 20
