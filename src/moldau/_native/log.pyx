@@ -3,13 +3,11 @@
 cimport cython
 from cpython cimport array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from moldau._native.records cimport (
-    ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, BATCH_BAD_MAGIC,
-    BATCH_PARTIAL, BATCH_WHOLE, Batch, batch_crc, batch_header, batch_read, wrapping_add, wrapping_subtract,
+    ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch, batch_crc, wrapping_add,
+    wrapping_subtract,
 )
 
 import array as arrays
@@ -25,7 +23,6 @@ cdef extern from "batch.h" nogil:
         BATCH_CRC
         BATCH_ATTRIBUTES
         BATCH_LAST_OFFSET_DELTA
-        BATCH_BASE_TIMESTAMP
         BATCH_MAX_TIMESTAMP
     uint32_t load_be32(const uint8_t *p)
     uint64_t load_be64(const uint8_t *p)
@@ -35,7 +32,6 @@ cdef extern from "batch.h" nogil:
 
 cdef extern from "crc32c.h" nogil:
     void crc32c_initialize()
-    uint32_t crc32c_update(uint32_t crc, const uint8_t *p, size_t size)
 
 cdef enum:
     HEADER_FRONT = 27  # what tells a batch's place and its last offset
