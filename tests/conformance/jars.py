@@ -18,6 +18,18 @@ CLIENT = (
     "org.xerial.snappy:snappy-java:1.1.10.7",
 )
 
+SERVER = (
+    "org.apache.kafka:kafka-clients:4.3.1",
+    "org.apache.kafka:kafka-server-common:4.3.1",
+    "org.apache.kafka:kafka-storage:4.3.1",
+    "org.apache.kafka:kafka-storage-api:4.3.1",
+    "com.yammer.metrics:metrics-core:2.2.0",
+    "com.fasterxml.jackson.core:jackson-annotations:2.21",
+    "com.fasterxml.jackson.core:jackson-core:2.21.2",
+    "com.fasterxml.jackson.core:jackson-databind:2.21.2",
+    *CLIENT[1:],
+)
+
 
 @cache
 def classpath(artifacts: tuple[str, ...] = CLIENT) -> str:
@@ -44,11 +56,11 @@ def _fetch(artifact: str) -> None:
     subprocess.run([*command, f"-DoutputDirectory={FOLDER}"], check=True, timeout=300)
 
 
-def run(program: str, *arguments: str) -> str:
+def run(program: str, *arguments: str, artifacts: tuple[str, ...] = CLIENT) -> str:
     """Run one of the programs in tests/conformance/java; return what it printed."""
     source = Path(__file__).parent / "java" / f"{program}.java"
     done = subprocess.run(
-        ["java", "-cp", classpath(), str(source), *arguments],
+        ["java", "-cp", classpath(artifacts), str(source), *arguments],
         stdout=subprocess.PIPE,
         check=True,
         timeout=120,
