@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.row import Row
 
-SUITES = ("codec", "records")
+SUITES = ("codec", "records", "compaction")
 RESULTS = Path(__file__).parent / "results"
 
 

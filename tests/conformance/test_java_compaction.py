@@ -22,7 +22,7 @@ from tests.unit.log.compaction.logs import (
 )
 from tests.unit.log.compaction.test_compaction import compact_log
 
-LOGS = 40
+LOGS = 25
 RETENTION_MS = 1000
 CONFIG = LogConfig(
     cleanup_policy=frozenset({"compact"}), delete_retention_ms=RETENTION_MS, segment_bytes=600
