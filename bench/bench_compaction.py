@@ -20,7 +20,7 @@ from moldau.kernel.ids import Offset, Position, TopicPartition
 from moldau.log.compaction.plan import ClosedSegment, LogView
 from moldau.log.compaction.swap import Replacement, complete
 from moldau.log.config import LogConfig
-from moldau.log.file_names import OFFSET_INDEX, TIME_INDEX, segment_path
+from moldau.log.file_names import LOG, OFFSET_INDEX, TIME_INDEX, segment_path
 from moldau.log.index_pages import PageCache
 from moldau.log.offset_index import OffsetIndex
 from moldau.log.time_index import TimeIndex
@@ -140,27 +140,27 @@ class _OneLog:
         return LogView(partition, DIRECTORY, CONFIG, Offset(0), end, end, end, segments)
 
     def _segment(self, base: Offset) -> ClosedSegment:
-        sizes = [
+        log, offsets, times = (
             self.disk.size(segment_path(DIRECTORY, base, suffix))
-            for suffix in (".log", OFFSET_INDEX, TIME_INDEX)
-        ]
-        return ClosedSegment(base, *sizes, largest_timestamp=NOW_MS, first_timestamp=NOW_MS)
+            for suffix in (LOG, OFFSET_INDEX, TIME_INDEX)
+        )
+        return ClosedSegment(base, log, offsets, times, NOW_MS, NOW_MS)
 
-    def disk_of(self, partition: TopicPartition) -> Disk:
+    def disk_of(self, _: TopicPartition) -> Disk:
         return self.disk.waiting()
 
-    def cleaned_to(self, partition: TopicPartition) -> Offset | None:
+    def cleaned_to(self, _: TopicPartition) -> Offset | None:
         return self._cleaned_to
 
-    def set_cleaned_to(self, partition: TopicPartition, offset: Offset) -> None:
+    def set_cleaned_to(self, _: TopicPartition, offset: Offset) -> None:
         self._cleaned_to = offset
         self.done.set()
 
-    def swap(self, partition: TopicPartition, replacement: Replacement) -> bool:
+    def swap(self, _: TopicPartition, replacement: Replacement) -> bool:
         complete(self.disk, replacement)
         return True
 
-    def compaction_failed(self, partition: TopicPartition, error: Exception) -> None:
+    def compaction_failed(self, _: TopicPartition, error: Exception) -> None:
         raise error
 
 

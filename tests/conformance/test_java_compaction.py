@@ -4,7 +4,6 @@ from pathlib import Path
 from random import Random
 
 from moldau._native.records import read_batches
-from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.compaction.plan import LastRecord, make_plan
 from moldau.log.config import LogConfig
@@ -37,7 +36,7 @@ def write_logs(folder: Path) -> list[Log]:
         batches = random_log(random)
         root = folder / str(seed)
         root.mkdir(parents=True)
-        disk: Disk = FileDisk(root).waiting()
+        disk = FileDisk(root).waiting()
         log = Log(disk, batches[-1].last_offset + 1, CONFIG)
         log.write(random_segments(random, batches), aborted_by(batches))
         disk.append(segment_path(DIRECTORY, log.end), ())

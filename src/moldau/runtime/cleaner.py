@@ -53,22 +53,22 @@ class CompactedLogs(Protocol):
     def views(self) -> Iterable[LogView]:
         """Return all that are online, without what is known of their producers."""
 
-    def find_view(self, partition: TopicPartition) -> LogView | None:
+    def find_view(self, partition: TopicPartition, /) -> LogView | None:
         """Return one with its producers, None if it is gone."""
 
-    def disk_of(self, partition: TopicPartition) -> Disk:
+    def disk_of(self, partition: TopicPartition, /) -> Disk:
         """Return its disk, with reads that wait for the device."""
 
-    def cleaned_to(self, partition: TopicPartition) -> Offset | None:
+    def cleaned_to(self, partition: TopicPartition, /) -> Offset | None:
         """Return what cleaner-offset-checkpoint says."""
 
-    def set_cleaned_to(self, partition: TopicPartition, offset: Offset) -> None:
+    def set_cleaned_to(self, partition: TopicPartition, offset: Offset, /) -> None:
         """Note an offset for cleaner-offset-checkpoint."""
 
-    def swap(self, partition: TopicPartition, replacement: Replacement) -> bool:
+    def swap(self, partition: TopicPartition, replacement: Replacement, /) -> bool:
         """Swap if the old segments are what they were; the directory is synced afterwards."""
 
-    def compaction_failed(self, partition: TopicPartition, error: Exception) -> None:
+    def compaction_failed(self, partition: TopicPartition, error: Exception, /) -> None:
         """A disk failed, or the log is damaged: the partition is left alone from now on."""
 
 
