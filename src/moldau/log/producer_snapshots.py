@@ -9,7 +9,7 @@ from moldau._native.records import crc32c
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.log.errors import CorruptSnapshotError
-from moldau.log.producer_state import ProducerState, WrittenBatch
+from moldau.log.producer_state import NO_OFFSET, KeptBatch, ProducerState
 from moldau.protocol.stored.producer_snapshot import ProducerEntry, ProducerSnapshot
 
 VERSION: Final = 1
@@ -55,13 +55,13 @@ def decode_snapshot(path: str, data: bytes) -> list[ProducerState]:
 
 
 def _entry(state: ProducerState) -> ProducerEntry:
-    last = state.batches[-1] if state.batches else _NO_BATCH
+    last_sequence, last_offset, delta, _ = state.batches[-1] if state.batches else _NO_BATCH
     return ProducerEntry(
         producer_id=state.producer_id,
         epoch=state.producer_epoch,
-        last_sequence=last.last_sequence,
-        last_offset=last.last_offset,
-        offset_delta=last.offset_delta,
+        last_sequence=last_sequence,
+        last_offset=last_offset,
+        offset_delta=delta,
         timestamp=state.last_timestamp,
         coordinator_epoch=state.coordinator_epoch,
         current_txn_first_offset=state.transaction_first_offset,
@@ -74,14 +74,13 @@ def _state(entry: ProducerEntry) -> ProducerState:
         ProducerEpoch(entry.epoch),
         entry.coordinator_epoch,
         entry.timestamp,
-        Offset(max(entry.current_txn_first_offset, -1)),
+        Offset(entry.current_txn_first_offset)
+        if entry.current_txn_first_offset >= 0
+        else NO_OFFSET,
     )
     if entry.last_offset >= 0:
-        last_offset = Offset(entry.last_offset)
-        state.batches.append(
-            WrittenBatch(entry.last_sequence, last_offset, entry.offset_delta, entry.timestamp)
-        )
+        state.add((entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp))
     return state
 
 
-_NO_BATCH: Final = WrittenBatch(-1, Offset(-1), 0, -1)
+_NO_BATCH: Final[KeptBatch] = (-1, -1, 0, -1)

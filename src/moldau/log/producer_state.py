@@ -1,7 +1,7 @@
 """What a partition remembers of one idempotent producer."""
 
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeAlias
 
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 
@@ -16,22 +16,18 @@ def last_sequence_of(base_sequence: int, last_offset_delta: int) -> int:
 
 
 class WrittenBatch(NamedTuple):
-    """Where a batch is in the log; the answer to its being sent again."""
+    """Where a batch is in the log: the answer to its being sent again."""
 
-    last_sequence: int
+    first_offset: Offset
     last_offset: Offset
-    offset_delta: int
     timestamp: int
 
-    @property
-    def first_sequence(self) -> int:
-        """The sequence number of its first record."""
-        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
 
-    @property
-    def first_offset(self) -> Offset:
-        """The offset of its first record."""
-        return Offset(self.last_offset - self.offset_delta)
+KeptBatch: TypeAlias = tuple[int, int, int, int]
+"""Last sequence number, last offset, last offset less the first, timestamp.
+
+One is made for every batch that is produced, so it is a plain tuple.
+"""
 
 
 @dataclass(slots=True)
@@ -43,33 +39,36 @@ class ProducerState:
     coordinator_epoch: int = -1
     last_timestamp: int = -1
     transaction_first_offset: Offset = NO_OFFSET  # none is open
-    batches: list[WrittenBatch] = field(default_factory=list)
+    next_sequence: int = 0  # the only one that may follow in this epoch
+    batches: list[KeptBatch] = field(default_factory=list)
 
-    @property
-    def next_sequence(self) -> int:
-        """The only sequence number that may follow in this epoch."""
-        return (self.batches[-1].last_sequence + 1) & SEQUENCE_MASK if self.batches else 0
+    def copy(self) -> "ProducerState":
+        """Return the state as it is, to go back to."""
+        return replace(self, batches=self.batches.copy())
 
-    def find_duplicate(self, base_sequence: int, last_sequence: int) -> WrittenBatch | None:
+    def find_duplicate(self, base_sequence: int, last_offset_delta: int) -> WrittenBatch | None:
         """Return the batch of this epoch that has exactly this range of sequence numbers."""
-        for written in self.batches:
-            if written.last_sequence == last_sequence and written.first_sequence == base_sequence:
-                return written
+        last_sequence = last_sequence_of(base_sequence, last_offset_delta)
+        for sequence, last_offset, delta, timestamp in self.batches:
+            if sequence == last_sequence and delta == last_offset_delta:
+                return WrittenBatch(Offset(last_offset - delta), Offset(last_offset), timestamp)
         return None
 
     def enter_epoch(self, producer_epoch: ProducerEpoch) -> None:
         """Sequence numbers begin anew with an epoch, so the batches before it go."""
         if producer_epoch != self.producer_epoch:
             self.producer_epoch = producer_epoch
+            self.next_sequence = 0
             self.batches.clear()
 
-    def add(self, batch: WrittenBatch) -> None:
+    def add(self, batch: KeptBatch) -> None:
         """Remember a batch, and forget the oldest if there are too many."""
         batches = self.batches
         if len(batches) == BATCHES_KEPT:
             del batches[0]
         batches.append(batch)
-        self.last_timestamp = batch.timestamp
+        self.next_sequence = (batch[0] + 1) & SEQUENCE_MASK
+        self.last_timestamp = batch[3]
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         """Return whether it was idle for `producer.id.expiration.ms`; never in a transaction."""

@@ -31,17 +31,17 @@ class Origin(Enum):
 
 
 class Producers:
-    """All producers of a partition, as of `end_offset`.
+    """All producers of a partition.
 
     A producer that is not here may begin with any sequence number: it may have expired, or its
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_states", "_transactions", "end_offset")
+    __slots__ = ("_before", "_states", "_transactions")
 
-    def __init__(self, end_offset: Offset, states: Iterable[ProducerState] = ()) -> None:
-        self.end_offset = end_offset
+    def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         self._states: dict[int, ProducerState] = {state.producer_id: state for state in states}
+        self._before: dict[int, ProducerState | None] = {}  # what changed since the last mark
         self._transactions = UnstableTransactions()
         begun = [s for s in self._states.values() if s.transaction_first_offset >= 0]
         for state in sorted(begun, key=lambda s: s.transaction_first_offset):
@@ -76,9 +76,9 @@ class Producers:
             if batch.producer_epoch > state.producer_epoch:
                 if batch.base_sequence != 0 and state.producer_epoch >= 0:
                     raise _out_of_order(state, batch, 0)
+            # Sequences run on within an epoch, so the next one is never a duplicate.
             elif batch.base_sequence != state.next_sequence:
-                last_sequence = last_sequence_of(batch.base_sequence, batch.last_offset_delta)
-                duplicate = state.find_duplicate(batch.base_sequence, last_sequence)
+                duplicate = state.find_duplicate(batch.base_sequence, batch.last_offset_delta)
                 if duplicate is not None:
                     return duplicate
                 raise _out_of_order(state, batch, state.next_sequence)
@@ -114,29 +114,19 @@ class Producers:
             )
 
     def apply(self, batch: Batch, segment_base_offset: Offset, position: Position) -> None:
-        """Note a data batch whose offset is assigned; it may open a transaction that begins there."""
-        last_offset = Offset(batch.last_offset)
-        self.end_offset = Offset(last_offset + 1)
-        producer_id = batch.producer_id
-        if producer_id < 0:
-            return
-        state = self._states.get(producer_id)
-        if state is None:
-            state = self._add(producer_id, batch.producer_epoch)
-        elif state.producer_epoch != batch.producer_epoch:
+        """Note a data batch whose offset is assigned; a transaction may begin at its position."""
+        state = self._change(batch)
+        if state.producer_epoch != batch.producer_epoch:
             state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         delta = batch.last_offset_delta
         sequence = last_sequence_of(batch.base_sequence, delta)
-        state.add(WrittenBatch(sequence, last_offset, delta, batch.max_timestamp))
+        state.add((sequence, batch.last_offset, delta, batch.max_timestamp))
         if state.transaction_first_offset < 0 and batch.is_transactional:
             self._begin(state, Offset(batch.base_offset), segment_base_offset, position)
 
     def apply_marker(self, batch: Batch, marker: Marker) -> CompletedTransaction | None:
         """Note a marker whose offset is assigned; None if the transaction wrote nothing here."""
-        self.end_offset = Offset(batch.last_offset + 1)
-        state = self._states.get(batch.producer_id)
-        if state is None:
-            state = self._add(batch.producer_id, batch.producer_epoch)
+        state = self._change(batch)
         state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp = marker.timestamp
@@ -152,14 +142,13 @@ class Producers:
         self, batch: Batch, data: Buffer, segment_base_offset: Offset, position: Position
     ) -> CompletedTransaction | None:
         """Apply any batch as it was read back: the whole state follows from the log."""
+        if batch.producer_id < 0:
+            return None
         if not batch.is_control:
             self.apply(batch, segment_base_offset, position)
             return None
-        marker = find_marker(batch, data) if batch.producer_id >= 0 else None
-        if marker is None:
-            self.end_offset = Offset(batch.last_offset + 1)
-            return None
-        return self.apply_marker(batch, marker)
+        marker = find_marker(batch, data)
+        return None if marker is None else self.apply_marker(batch, marker)
 
     def acknowledge(self, high_watermark: Offset) -> None:
         """The markers below `high_watermark` hold the stable offset back no longer."""
@@ -172,9 +161,30 @@ class Producers:
             del self._states[state.producer_id]
         return len(expired)
 
-    def _add(self, producer_id: int, producer_epoch: int) -> ProducerState:
-        state = ProducerState(ProducerId(producer_id), ProducerEpoch(producer_epoch))
-        self._states[producer_id] = state
+    def mark(self) -> None:
+        """What was applied is written."""
+        self._before.clear()
+
+    def rewind(self, end_offset: Offset) -> None:
+        """What was applied since the last mark, from `end_offset` on, was not written after all."""
+        for producer_id, state in self._before.items():
+            if state is None:
+                del self._states[producer_id]
+            else:
+                self._states[producer_id] = state
+        self._before.clear()
+        self._transactions.rewind(end_offset)
+
+    def _change(self, batch: Batch) -> ProducerState:
+        """Return the state that `batch` changes, and remember what it was."""
+        producer_id = batch.producer_id
+        assert producer_id >= 0, "only idempotent producers are known by an id"
+        state = self._states.get(producer_id)
+        if producer_id not in self._before:
+            self._before[producer_id] = None if state is None else state.copy()
+        if state is None:
+            state = ProducerState(ProducerId(producer_id), ProducerEpoch(batch.producer_epoch))
+            self._states[producer_id] = state
         return state
 
     def _begin(

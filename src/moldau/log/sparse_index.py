@@ -26,7 +26,17 @@ class SparseIndex(ABC):
 
     entry_bytes: ClassVar[int]
 
-    __slots__ = ("_cache", "_count", "_disk", "_last", "_tail", "_written", "base_offset", "path")
+    __slots__ = (
+        "_cache",
+        "_count",
+        "_disk",
+        "_last",
+        "_recent",
+        "_tail",
+        "_written",
+        "base_offset",
+        "path",
+    )
 
     def __init__(self, disk: Disk, path: str, base_offset: Offset, cache: PageCache) -> None:
         self.path = path
@@ -37,6 +47,7 @@ class SparseIndex(ABC):
         self._written = 0  # entries in the file
         self._last: tuple[int, int] | None = None
         self._tail: Page | None = None  # from the last whole written page on, while appending
+        self._recent = 0  # the page that was found last: a reader that moves on needs it again
 
     @property
     def count(self) -> int:
@@ -44,11 +55,6 @@ class SparseIndex(ABC):
         if self._count < 0:
             self._load()
         return self._count
-
-    @property
-    def memory_bytes(self) -> int:
-        """What stays in memory outside of the cache."""
-        return self._tail.bytes if self._tail is not None else 0
 
     def reset(self) -> None:
         """Begin anew, with an empty file."""
@@ -58,6 +64,32 @@ class SparseIndex(ABC):
         self._count = self._written = 0
         self._last = None
         self._tail = self._decode(b"")
+
+    def prepare(self) -> Page:
+        """Make the index ready to grow; of what appends to it, only this reads."""
+        if self._tail is not None:
+            return self._tail
+        size = self.count * self.entry_bytes
+        if self._disk.size(self.path) > size:
+            self._disk.truncate(self.path, size)
+        number, rest = divmod(self._count, PAGE_ENTRIES)
+        tail = self._page(number) if rest else self._decode(b"")
+        self._cache.drop(self, number)
+        self._tail = tail
+        return tail
+
+    def extend(self, keys: "array[int]", values: "array[int]") -> None:
+        """Add entries that lie behind all others; `write` writes them."""
+        if not keys:
+            return
+        assert not self.count or self._last is None or keys[0] > self._last[0], (
+            f"{self.path}: {keys[0]}"
+        )
+        tail = self.prepare()
+        tail.keys.extend(keys)
+        tail.values.extend(values)
+        self._count += len(keys)
+        self._last = keys[-1], values[-1]
 
     def write(self) -> None:
         """Write the entries that were added since the last time, in one go."""
@@ -75,7 +107,7 @@ class SparseIndex(ABC):
 
     def discard(self) -> None:
         """Take back what was added since the last write that went well."""
-        if self._count >= 0:
+        if self._count > self._written:
             self._cut(self._written)
 
     def seal(self) -> None:
@@ -123,9 +155,7 @@ class SparseIndex(ABC):
         """Return the relative offsets: the keys or the values."""
 
     def _append(self, key: int, value: int) -> None:
-        tail = self._tail
-        if tail is None:
-            tail = self._open_tail()
+        tail = self.prepare()
         tail.keys.append(key)
         tail.values.append(value)
         self._count += 1
@@ -137,14 +167,22 @@ class SparseIndex(ABC):
             return None
         page = self._tail
         if page is None or not page.keys or page.keys[0] > target:
-            # While there is a tail, it is the last page, and known to begin too late.
-            pages = range(self._written // PAGE_ENTRIES if page else self._page_count)
-            number = bisect_right(pages, target, key=lambda n: self._page(n).keys[0]) - 1
-            if number < 0:
-                return None
-            page = self._page(number)
+            page = self._cache.find(self, self._recent)
+            if page is None or not page.keys[0] <= target <= page.keys[-1]:
+                number = bisect_right(range(self._page_count), target, key=self._first_key) - 1
+                if number < 0:
+                    return None
+                page = self._page(number)
+                self._recent = number
         at = bisect_right(page.keys, target) - 1
         return page.keys[at], page.values[at]
+
+    def _first_key(self, number: int) -> int:
+        """Return a page's first key; not worth reading the whole page, which is only passed by."""
+        if self._tail is not None and number >= self._written // PAGE_ENTRIES:
+            return self._tail.keys[0]
+        page = self._cache.find(self, number)
+        return page.keys[0] if page is not None else self._read_entry(number * PAGE_ENTRIES)[0]
 
     def _count_below(self, relative_offset: int) -> int:
         pages = range(self._page_count)
@@ -168,17 +206,6 @@ class SparseIndex(ABC):
                 raise CorruptIndexError(self.path, f"entries from {start} on are out of order")
             self._cache.put(self, number, page)
         return page
-
-    def _open_tail(self) -> Page:
-        """Make the index ready to grow."""
-        size = self.count * self.entry_bytes
-        if self._disk.size(self.path) > size:
-            self._disk.truncate(self.path, size)
-        number, rest = divmod(self._count, PAGE_ENTRIES)
-        tail = self._page(number) if rest else self._decode(b"")
-        self._cache.drop(self, number)
-        self._tail = tail
-        return tail
 
     def _cut(self, count: int) -> None:
         """Keep the first `count` entries, all of them written."""
