@@ -156,7 +156,7 @@ class _OneLog:
         self._cleaned_to = offset
         self.done.set()
 
-    def swap(self, _: TopicPartition, replacement: Replacement) -> bool:
+    def swap(self, _: LogView, replacement: Replacement) -> bool:
         complete(self.disk, replacement)
         return True
 

@@ -46,16 +46,16 @@ def write_logs(folder: Path) -> list[Log]:
 
 def last_records(log: Log) -> dict[int, LastRecord]:
     """Return what a broker knows of the producers after it has read the log."""
-    producers = Producers(Offset(0))
+    producers = Producers()
     for base in log.bases():
         content = log.content(base)
         for batch in read_batches(content):
             producers.replay(batch, content, base, Position(batch.position))
     return {
-        id_: LastRecord(
-            state.producer_epoch, state.batches[-1].last_offset if state.batches else None
+        producer_id: LastRecord(
+            state.producer_epoch, Offset(state.batches[-1][1]) if state.batches else None
         )
-        for id_, state in producers.states.items()
+        for producer_id, state in producers.states.items()
     }
 
 

@@ -65,8 +65,8 @@ class CompactedLogs(Protocol):
     def set_cleaned_to(self, partition: TopicPartition, offset: Offset, /) -> None:
         """Note an offset for cleaner-offset-checkpoint."""
 
-    def swap(self, partition: TopicPartition, replacement: Replacement, /) -> bool:
-        """Swap if the old segments are what they were; the directory is synced afterwards."""
+    def swap(self, view: LogView, replacement: Replacement, /) -> bool:
+        """Swap if the log is still what `view` has seen; the directory is synced afterwards."""
 
     def compaction_failed(self, partition: TopicPartition, error: Exception, /) -> None:
         """A disk failed, or the log is damaged: the partition is left alone from now on."""
@@ -199,13 +199,12 @@ class Cleaner:
     ) -> bool:
         """Run a compaction to its end; False if it was given up."""
         loop = asyncio.get_running_loop()
-        partition = job.plan.log.partition
         steps = iter(job.steps())
         while not abort.is_set():
             step = await loop.run_in_executor(executor, self._until_swap, job, steps, abort)
             if step is None:
                 return not abort.is_set()
-            if abort.is_set() or not self._logs.swap(partition, step.replacement):
+            if abort.is_set() or not self._logs.swap(job.plan.log, step.replacement):
                 break
             directory = step.replacement.directory
             await loop.run_in_executor(executor, job.disk.sync_directory, directory)

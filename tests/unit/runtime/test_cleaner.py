@@ -53,7 +53,7 @@ class OneLog:
         self.offset = offset
         self.happened.set()
 
-    def swap(self, _: TopicPartition, replacement: Replacement) -> bool:
+    def swap(self, _: LogView, replacement: Replacement) -> bool:
         self.swaps += 1
         if self.takes_swaps:
             complete(self.log.disk, replacement)
