@@ -44,11 +44,11 @@ def _fetch(artifact: str) -> None:
     subprocess.run([*command, f"-DoutputDirectory={FOLDER}"], check=True, timeout=300)
 
 
-def run(program: str, *arguments: str) -> str:
+def run(program: str, *arguments: str, artifacts: tuple[str, ...] = CLIENT) -> str:
     """Run one of the programs in tests/conformance/java; return what it printed."""
     source = Path(__file__).parent / "java" / f"{program}.java"
     done = subprocess.run(
-        ["java", "-cp", classpath(), str(source), *arguments],
+        ["java", "-cp", classpath(artifacts), str(source), *arguments],
         stdout=subprocess.PIPE,
         check=True,
         timeout=120,
