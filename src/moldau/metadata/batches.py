@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
-from moldau._native.records import Batch, Record, read_batches
+from moldau._native.records import Batch, read_batches
 from moldau.metadata.features import TRANSACTIONS, record_version
 from moldau.metadata.record_frame import decode_record, encode_record
 from moldau.protocol.schema import Buffer, Message
 from moldau.protocol.stored.cluster_metadata import BeginTransactionRecord, EndTransactionRecord
-from moldau.records.batch import build_batch, read_records
+from moldau.records.batch import read_records
 
 RECORDS_PER_BATCH_MAX: Final = 1_000
 """What is encoded, appended and replayed in one turn of the loop."""
@@ -39,19 +39,9 @@ def in_batches(
     yield [EndTransactionRecord()]
 
 
-def encode_batch(
-    records: Iterable[Message], *, level: int, base_offset: int, leader_epoch: int, timestamp: int
-) -> bytes:
-    """Encode records of one batch, in the versions that this level of metadata.version has."""
-    return build_batch(
-        (
-            Record(
-                offset, timestamp, None, encode_record(record, record_version(type(record), level))
-            )
-            for offset, record in enumerate(records, base_offset)
-        ),
-        leader_epoch=leader_epoch,
-    )
+def encode_records(records: Iterable[Message], level: int) -> list[bytes]:
+    """Encode records in the versions that this level of metadata.version has."""
+    return [encode_record(record, record_version(type(record), level)) for record in records]
 
 
 def decode_batch(data: Buffer, batch: Batch) -> list[Message]:

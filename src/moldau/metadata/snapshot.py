@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from moldau._native.records import read_batches
+from moldau._native.records import Record, read_batches
 from moldau.kernel.errors import InvalidRecordError
 from moldau.kernel.ids import LeaderEpoch, Offset
-from moldau.metadata.batches import decode_batch, encode_batch
+from moldau.metadata.batches import decode_batch, encode_records
 from moldau.protocol.schema import Buffer, Message
 from moldau.protocol.stored.control_records import (
     KRaftVersionRecord,
@@ -16,7 +16,7 @@ from moldau.protocol.stored.control_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
-from moldau.records.batch import read_records
+from moldau.records.batch import build_batch, read_records
 from moldau.records.control import QuorumValue, build_quorum_batch, read_control_record
 
 SUFFIX: Final = ".checkpoint"
@@ -71,8 +71,10 @@ def write_snapshot(
     offset = 1 + len(control)
     rest = iter(records)
     while batch := list(islice(rest, RECORDS_PER_BATCH_MAX)):
-        yield encode_batch(
-            batch, level=level, base_offset=offset, leader_epoch=epoch, timestamp=timestamp
+        values = encode_records(batch, level)
+        yield build_batch(
+            (Record(at, timestamp, None, value) for at, value in enumerate(values, offset)),
+            leader_epoch=epoch,
         )
         offset += len(batch)
     yield build_quorum_batch(
