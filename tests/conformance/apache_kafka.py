@@ -137,17 +137,7 @@ class ApacheKafka:
 
     def java(self, class_name: str, *arguments: str) -> str:
         """Run a Java program with Kafka's class path; return what it printed."""
-        done = subprocess.run(
-            [*_JAVA, class_name, *arguments],
-            env=_environment(),
-            capture_output=True,
-            timeout=TOOL_SECONDS_MAX,
-            text=True,
-            check=False,
-            cwd=self.directory,
-        )
-        assert done.returncode == 0, f"{class_name} {arguments}:\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return run_java(class_name, *arguments, folder=self.directory)
 
     def tool(self, class_name: str, *arguments: str) -> str:
         """Run one of Kafka's command line tools against this node."""
@@ -187,6 +177,21 @@ def apache_kafka(
         kafka.stop()
     finally:
         kafka.kill()
+
+
+def run_java(program: str, *arguments: str, folder: Path | None = None) -> str:
+    """Run a class of Kafka's server, or a source file against it; return what it printed."""
+    done = subprocess.run(
+        [*_JAVA, program, *arguments],
+        env=_environment(),
+        capture_output=True,
+        timeout=TOOL_SECONDS_MAX,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    assert done.returncode == 0, f"{program} {arguments}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def _environment() -> dict[str, str]:

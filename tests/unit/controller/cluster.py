@@ -81,7 +81,12 @@ class TestCluster:
     __test__ = False
 
     def __init__(
-        self, *, level: int = LATEST_LEVEL, brokers: Sequence[int] = (1,), records_max: int = 1000
+        self,
+        *,
+        level: int = LATEST_LEVEL,
+        brokers: Sequence[int] = (1,),
+        records_max: int = 1000,
+        first_offset: int = 0,
     ) -> None:
         settings = ControllerSettings(
             cluster_id=CLUSTER_ID,
@@ -94,13 +99,22 @@ class TestCluster:
             },
         )
         self.controller = Controller(ClusterImage(), settings, Rules())
-        self.log: list[Message] = []
-        self.batch_sizes: list[int] = []
+        self.batches: list[list[Message]] = []
+        self.first_offset = first_offset
         self.records_max = records_max
         self.perform(Activate(bootstrap_records(level)))
         for broker_id in brokers:
             self.register(broker_id)
             self.unfence(broker_id)
+
+    @property
+    def log(self) -> list[Message]:
+        """All records, in their order."""
+        return [record for batch in self.batches for record in batch]
+
+    @property
+    def next_offset(self) -> int:
+        return self.first_offset + sum(map(len, self.batches))
 
     @property
     def image(self) -> ClusterImage:
@@ -111,10 +125,9 @@ class TestCluster:
         decision = self.controller.decide(command, NOW)
         level = self.image.level
         for batch in in_batches(decision.records, level, records_max=self.records_max):
-            self.batch_sizes.append(len(batch))
-            for value in encode_records(batch, level):
-                record = decode_record(value)
-                self.log.append(record)
+            written = [decode_record(value) for value in encode_records(batch, level)]
+            self.batches.append(written)
+            for record in written:
                 self.controller.replay(record)
         return decision.response
 
@@ -138,7 +151,7 @@ class TestCluster:
             log_dirs=[directory_of(broker_id)],
             previous_broker_epoch=previous_epoch,
         )
-        answer = self.perform(RegisterBroker(request, next_offset=len(self.log)))
+        answer = self.perform(RegisterBroker(request, next_offset=self.next_offset))
         assert answer.error_code == 0
         return answer.broker_epoch
 
@@ -151,7 +164,7 @@ class TestCluster:
                 BrokerHeartbeatRequest(
                     broker_id=broker_id,
                     broker_epoch=broker.broker_epoch,
-                    current_metadata_offset=len(self.log),
+                    current_metadata_offset=self.next_offset,
                     **wishes,
                 )
             )
@@ -188,7 +201,7 @@ class TestCluster:
             ],
         )
         request = CreateTopicsRequest(topics=[topic], validate_only=validate_only)
-        entropy = len(self.log).to_bytes(16)
+        entropy = self.next_offset.to_bytes(16)
         [result] = self.perform(CreateTopics(request, entropy)).topics
         return result
 
