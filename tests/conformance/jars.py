@@ -73,7 +73,8 @@ def _fetch_server() -> None:
         "</dependency>".format(*artifact.split(":"))
         for artifact in SERVER
     )
-    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as folder:
+    SERVER_FOLDER.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=SERVER_FOLDER.parent) as folder:
         pom = Path(folder) / "pom.xml"
         pom.write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>moldau</groupId>"

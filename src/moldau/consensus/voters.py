@@ -53,7 +53,7 @@ def voters_record(voters: tuple[Voter, ...]) -> VotersRecord:
 
 
 class VoterHistory:
-    """The voters and the level of kraft.version, latest first of all; fed while loading the log."""
+    """The latest voters and level of kraft.version, gathered while the log is loaded."""
 
     def __init__(self, static_voters: tuple[Voter, ...] = ()) -> None:
         self.voters = static_voters

@@ -177,7 +177,12 @@ def _decide_resource(cluster: Cluster, resource: Resource, changes: Changes) -> 
     if resource.type != ResourceType.BROKER:
         changes = {name: value for name, value in changes.items() if current.get(name) != value}
     records: Records = [*_records(resource, changes)]
-    if MIN_INSYNC_REPLICAS in changes and cluster.image.has_eligible_leaders:
+    concerns_partitions = resource.type == ResourceType.TOPIC or resource == ALL_BROKERS
+    if (
+        concerns_partitions
+        and MIN_INSYNC_REPLICAS in changes
+        and cluster.image.has_eligible_leaders
+    ):
         # Who is eligible was chosen by the old minimum; an empty name stands for all topics.
         records.append(ClearElrRecord(topic_name=resource.name))
     return records

@@ -35,11 +35,12 @@ def decide_update_features(
     for update in request.feature_updates:
         reason = _refuse(cluster, update, levels)
         if reason is not None:
-            return _refused(update, reason)
+            level = update.max_version_level
+            return _refused(f"{update.feature} cannot be set to {level}: {reason}")
         proposed[update.feature] = update.max_version_level
     reason = refuse_combination(proposed)
     if reason is not None:
-        return _refused(request.feature_updates[0], reason)
+        return _refused(reason)
     results = [
         UpdatableFeatureResult(feature=update.feature, error_message=None)
         for update in request.feature_updates
@@ -81,12 +82,11 @@ def _refuse(cluster: Cluster, update: FeatureUpdateKey, levels: dict[str, int]) 
     return refuse_change(change, levels)
 
 
-def _refused(update: FeatureUpdateKey, reason: str) -> Decision[UpdateFeaturesResponse]:
-    message = f"{update.feature} cannot be set to {update.max_version_level}: {reason}."
+def _refused(reason: str) -> Decision[UpdateFeaturesResponse]:
     return Decision(
         (),
         UpdateFeaturesResponse(
             error_code=ErrorCode.INVALID_UPDATE_VERSION,
-            error_message=f"Nothing was changed, because {message}",
+            error_message=f"No feature was changed, because {reason}.",
         ),
     )

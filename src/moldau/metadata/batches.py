@@ -11,7 +11,7 @@ from moldau.protocol.schema import Buffer, Message
 from moldau.protocol.stored.cluster_metadata import BeginTransactionRecord, EndTransactionRecord
 from moldau.records.batch import read_records
 
-RECORDS_PER_BATCH_MAX: Final = 1_000
+RECORDS_PER_BATCH_MAX: Final = 500
 """What is encoded, appended and replayed in one turn of the loop."""
 
 

@@ -32,7 +32,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 class Configs:
     """The configs of every resource that has some."""
 
-    def __init__(self, values: dict[Resource, dict[str, str]] | None = None) -> None:
+    def __init__(self, values: dict[Resource, Mapping[str, str]] | None = None) -> None:
         self._values = values or {}
 
     def of(self, resource: Resource) -> Mapping[str, str]:
@@ -45,7 +45,7 @@ class Configs:
 
     def copy(self) -> "Configs":
         """Return a copy that does not change with this one."""
-        return Configs({resource: dict(values) for resource, values in self._values.items()})
+        return Configs(dict(self._values))
 
     def remove_topic(self, name: str) -> None:
         """Forget the configs of a topic that is gone."""
@@ -54,12 +54,15 @@ class Configs:
     def replay(self, record: ConfigRecord) -> None:
         """Apply a config that is set, or unset when it has no value."""
         resource = Resource(record.resource_type, record.resource_name)
-        if record.value is not None:
-            self._values.setdefault(resource, {})[record.name] = record.value
-            return
-        values = self._values.get(resource, {})
-        values.pop(record.name, None)
-        if not values:
+        # A resource's values are replaced, never changed: copies share them.
+        values = dict(self.of(resource))
+        if record.value is None:
+            values.pop(record.name, None)
+        else:
+            values[record.name] = record.value
+        if values:
+            self._values[resource] = values
+        else:
             self._values.pop(resource, None)
 
     def records(self) -> Iterator[ConfigRecord]:

@@ -49,7 +49,8 @@ from moldau.protocol.stored.cluster_metadata import (
 class ClusterImage:
     """Topics, brokers, configs and all else that metadata records say; `replay` alone changes it.
 
-    What is inside a transaction of metadata shows when the transaction ends, all at once.
+    What is inside a transaction of metadata shows when the transaction ends, all at once: until
+    then it is replayed into a copy.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class ClusterImage:
         self.kept = KeptRecords()
         self.is_empty = True
         """Whether no record was applied yet: the log is new, or ends inside its first records."""
-        self._transaction: list[Message] | None = None
+        self._transaction: ClusterImage | None = None
 
     @property
     def level(self) -> int:
@@ -85,22 +86,18 @@ class ClusterImage:
             case BeginTransactionRecord():
                 if self._transaction is not None:
                     raise ReplayError("a transaction of metadata begins inside another")
-                self._transaction = []
+                self._transaction = self.copy()
             case EndTransactionRecord() | AbortTransactionRecord():
-                if self._transaction is None:
-                    raise ReplayError("a transaction of metadata ends that has not begun")
                 transaction, self._transaction = self._transaction, None
+                if transaction is None:
+                    raise ReplayError("a transaction of metadata ends that has not begun")
                 if isinstance(record, EndTransactionRecord):
-                    for held in transaction:
-                        self._apply(held)
+                    self._take_over(transaction)
             case _ if self._transaction is not None:
-                self._transaction.append(record)
+                self._transaction.replay(record)
             case _:
-                self._apply(record)
-
-    def _apply(self, record: Message) -> None:
-        _REPLAY[type(record)](self, record)
-        self.is_empty = False
+                _REPLAY[type(record)](self, record)
+                self.is_empty = False
 
     def copy(self) -> "ClusterImage":
         """Return a copy that does not change with this one, to write a snapshot from at leisure."""
@@ -115,6 +112,16 @@ class ClusterImage:
         copied.kept = self.kept.copy()
         copied.is_empty = self.is_empty
         return copied
+
+    def _take_over(self, other: "ClusterImage") -> None:
+        self.levels = other.levels
+        self.brokers = other.brokers
+        self.controllers = other.controllers
+        self.topics = other.topics
+        self.configs = other.configs
+        self.next_producer_id = other.next_producer_id
+        self.kept = other.kept
+        self.is_empty = other.is_empty
 
     def records(self) -> Iterator[Message]:
         """Return the records of a snapshot: replayed into an empty image, they make this one."""

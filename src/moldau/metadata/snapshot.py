@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from moldau._native.records import Record, read_batches
 from moldau.kernel.errors import InvalidRecordError
 from moldau.kernel.ids import LeaderEpoch, Offset
-from moldau.metadata.batches import decode_batch, encode_records
+from moldau.metadata.batches import RECORDS_PER_BATCH_MAX, decode_batch, encode_records
 from moldau.protocol.schema import Buffer, Message
 from moldau.protocol.stored.control_records import (
     KRaftVersionRecord,
@@ -20,7 +20,6 @@ from moldau.records.batch import build_batch, read_records
 from moldau.records.control import QuorumValue, build_quorum_batch, read_control_record
 
 SUFFIX: Final = ".checkpoint"
-RECORDS_PER_BATCH_MAX: Final = 1_000
 
 _NAME: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 

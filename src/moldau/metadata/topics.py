@@ -1,8 +1,9 @@
 """Topics and partitions of the cluster image."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from copy import copy
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from moldau.kernel.ids import TopicId
 from moldau.metadata.errors import ReplayError
@@ -27,8 +28,7 @@ RECOVERING: Final = 1
 RECOVERY_STAYS: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(NamedTuple):
     """One partition as the cluster knows it. A change makes a new one."""
 
     replicas: tuple[int, ...]
@@ -125,7 +125,7 @@ def _directories(directories: Sequence[bytes], replicas: Sequence[int]) -> tuple
 
 @dataclass(slots=True)
 class Topic:
-    """A topic with its partitions by number."""
+    """A topic with its partitions by number, as of now: look it up again after a change."""
 
     name: str
     topic_id: TopicId
@@ -133,13 +133,17 @@ class Topic:
 
 
 class Topics:
-    """All topics, by id and by name."""
+    """All topics, by id and by name.
+
+    A copy is cheap: it shares the topics, and who changes one first makes it its own.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[bytes, Topic] = {}
         self._by_name: dict[str, Topic] = {}
         # Names that differ only in '.' and '_' would share their metrics' names: unified -> names.
-        self._alike: dict[str, set[str]] = {}
+        self._alike: dict[str, frozenset[str]] = {}
+        self._own: set[bytes] = set()
         self.partition_count = 0
 
     def __len__(self) -> int:
@@ -159,13 +163,13 @@ class Topics:
 
     def find_alike(self, name: str) -> str | None:
         """Return the name of another topic that differs only in '.' and '_'."""
-        return min(self._alike.get(unified(name), set()) - {name}, default=None)
+        return min(self._alike.get(unified(name), frozenset()) - {name}, default=None)
 
     def copy(self) -> "Topics":
-        """Return a copy that does not change with this one; partitions are shared."""
-        copied = Topics()
-        for topic in self:
-            copied.add(Topic(topic.name, topic.topic_id, dict(topic.partitions)))
+        """Return a copy; neither changes with the other."""
+        self._own = set()
+        copied = copy(self)
+        copied.__dict__ |= {name: copy(value) for name, value in vars(self).items()}
         return copied
 
     def add(self, topic: Topic) -> None:
@@ -173,17 +177,20 @@ class Topics:
         if topic.topic_id in self._by_id or topic.name in self._by_name:
             raise ReplayError(f"the topic {topic.name} is there already")
         self._by_id[topic.topic_id] = self._by_name[topic.name] = topic
-        self._alike.setdefault(unified(topic.name), set()).add(topic.name)
+        self._own.add(topic.topic_id)
+        alike = unified(topic.name)
+        self._alike[alike] = self._alike.get(alike, frozenset()) | {topic.name}
         self.partition_count += len(topic.partitions)
 
     def remove(self, topic_id: bytes) -> Topic:
         """Remove and return a topic."""
         topic = self._get(topic_id)
         del self._by_id[topic_id], self._by_name[topic.name]
-        alike = self._alike[unified(topic.name)]
-        alike.remove(topic.name)
-        if not alike:
-            del self._alike[unified(topic.name)]
+        self._own.discard(topic_id)
+        alike = unified(topic.name)
+        self._alike[alike] -= {topic.name}
+        if not self._alike[alike]:
+            del self._alike[alike]
         self.partition_count -= len(topic.partitions)
         return topic
 
@@ -193,13 +200,13 @@ class Topics:
 
     def replay_partition(self, record: PartitionRecord) -> None:
         """Apply the declaration of a partition."""
-        partitions = self._get(record.topic_id).partitions
+        partitions = self._get_own(record.topic_id).partitions
         self.partition_count += record.partition_id not in partitions
         partitions[record.partition_id] = Partition.of_record(record)
 
     def replay_partition_change(self, record: PartitionChangeRecord) -> None:
         """Apply a change to a partition."""
-        topic = self._get(record.topic_id)
+        topic = self._get_own(record.topic_id)
         partition = topic.partitions.get(record.partition_id)
         if partition is None:
             raise ReplayError(f"{topic.name}-{record.partition_id} changes, but is not there")
@@ -210,20 +217,32 @@ class Topics:
         topic = self.find(name)
         if name and topic is None:
             raise ReplayError(f"the topic {name!r} is not there")
-        for each in self if topic is None else [topic]:
-            for index, partition in each.partitions.items():
-                if partition.eligible_leaders or partition.last_known_leaders:
-                    each.partitions[index] = replace(
-                        partition,
-                        eligible_leaders=(),
-                        last_known_leaders=(),
-                        partition_epoch=partition.partition_epoch + 1,
-                    )
+        for topic_id in list(self._by_id) if topic is None else [topic.topic_id]:
+            changed = {
+                index: partition._replace(
+                    eligible_leaders=(),
+                    last_known_leaders=(),
+                    partition_epoch=partition.partition_epoch + 1,
+                )
+                for index, partition in self._by_id[topic_id].partitions.items()
+                if partition.eligible_leaders or partition.last_known_leaders
+            }
+            if changed:
+                self._get_own(topic_id).partitions.update(changed)
 
     def _get(self, topic_id: bytes) -> Topic:
         topic = self._by_id.get(topic_id)
         if topic is None:
             raise ReplayError(f"there is no topic with the id {topic_id.hex()}")
+        return topic
+
+    def _get_own(self, topic_id: bytes) -> Topic:
+        """Return a topic that may be changed here."""
+        topic = self._get(topic_id)
+        if topic_id not in self._own:
+            topic = Topic(topic.name, topic.topic_id, dict(topic.partitions))
+            self._by_id[topic_id] = self._by_name[topic.name] = topic
+            self._own.add(topic_id)
         return topic
 
 
