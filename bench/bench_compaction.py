@@ -26,7 +26,7 @@ from moldau.log.offset_index import OffsetIndex
 from moldau.log.time_index import TimeIndex
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.disk import FileDisk
-from tests.conformance.jars import SERVER, run
+from tests.conformance.jars import run
 
 KEYS = 1_000_000
 RECORDS = 3_000_000
@@ -195,7 +195,7 @@ def _compact_theirs(root: Path, runs: int) -> float:
     copies = [_copy(root, f"theirs-{number}") for number in range(runs)]
     numbers = (0, NOW_MS, CONFIG.delete_retention_ms, SEGMENT_BYTES, KEYS_BYTES)
     directories = [copy / DIRECTORY for copy in copies]
-    printed = run("Compact", *map(str, (*numbers, *directories)), artifacts=SERVER)
+    printed = run("Compact", *map(str, (*numbers, *directories)), server=True)
     for copy in copies:
         shutil.rmtree(copy)
     return min(int(line.split()[3]) for line in printed.splitlines()) / 1e9

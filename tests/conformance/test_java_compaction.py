@@ -10,7 +10,7 @@ from moldau.log.config import LogConfig
 from moldau.log.file_names import segment_path
 from moldau.log.producers import Producers
 from moldau.runtime.disk import FileDisk
-from tests.conformance.jars import SERVER, run
+from tests.conformance.jars import run
 from tests.unit.log.compaction.logs import (
     DIRECTORY,
     NOW_MS,
@@ -75,7 +75,7 @@ def test_the_same_batches_stay(tmp_path: Path) -> None:
     for turn in range(3):  # the second sees delete horizons, the third sees them pass
         now_ms = NOW_MS + turn * RETENTION_MS
         numbers = (0, now_ms, RETENTION_MS, CONFIG.segment_bytes, 1 << 16)
-        run("Compact", *map(str, (*numbers, *folders)), artifacts=SERVER)
+        run("Compact", *map(str, (*numbers, *folders)), server=True)
         for seed, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
             other.disk = FileDisk(tmp_path / "theirs" / str(seed)).waiting()  # files have changed
             mine.last_records = last_records(mine)

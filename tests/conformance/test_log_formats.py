@@ -47,19 +47,6 @@ from moldau.runtime.memory_disk import MemoryDisk
 from tests.conformance.jars import run
 from tests.unit.log.batches import data_batch_bytes, marker_bytes
 
-SERVER = (
-    "org.apache.kafka:kafka-clients:4.3.1",
-    "org.apache.kafka:kafka-metadata:4.3.1",
-    "org.apache.kafka:kafka-server-common:4.3.1",
-    "org.apache.kafka:kafka-storage:4.3.1",
-    "org.apache.kafka:kafka-storage-api:4.3.1",
-    "com.fasterxml.jackson.core:jackson-annotations:2.21",
-    "com.fasterxml.jackson.core:jackson-core:2.21.2",
-    "com.fasterxml.jackson.core:jackson-databind:2.21.2",
-    "com.fasterxml.jackson.datatype:jackson-datatype-jdk8:2.21.2",
-    "org.slf4j:slf4j-api:1.7.36",
-)
-
 BASE = Offset(1000)
 NAME = f"{BASE:020}"
 DIRECTORY_ID = bytes(range(16))
@@ -125,11 +112,11 @@ def test_kafka_reads_ours(tmp_path: Path) -> None:
         "clean 42",
         f"meta MetaProperties(version=1, clusterId={meta.cluster_id}, nodeId=4, {directory})",
     ]
-    assert run("LogFormats", "read", str(tmp_path), artifacts=SERVER).splitlines() == expected
+    assert run("LogFormats", "read", str(tmp_path), server=True).splitlines() == expected
 
 
 def test_we_read_kafkas(tmp_path: Path) -> None:
-    run("LogFormats", "write", str(tmp_path), artifacts=SERVER)
+    run("LogFormats", "write", str(tmp_path), server=True)
     disk = MemoryDisk()
     for path in tmp_path.iterdir():
         disk.append(path.name, [path.read_bytes()])
@@ -284,7 +271,7 @@ def test_kafka_judges_batches_as_we_do(tmp_path: Path, seed: int) -> None:
     (tmp_path / "script").write_text("\n".join(script.lines))
     (tmp_path / "batches").write_bytes(b"".join(script.batches))
     arguments = (str(tmp_path / "script"), str(tmp_path / "batches"), str(tmp_path))
-    printed = run("ProducerVerdicts", *arguments, artifacts=SERVER).splitlines()
+    printed = run("ProducerVerdicts", *arguments, server=True).splitlines()
     for number, (verdict, ours) in enumerate(zip(printed, script.verdicts, strict=True)):
         assert verdict == ours, f"seed {seed}, line {number}: {script.lines[number]}"
 
