@@ -209,11 +209,11 @@ def files(output: str) -> dict[Path, str]:
 
 SCOPES = {
     "broker": ("", ""),
-    "topic": ("KafkaTopic", "What a topic may override."),
-    "group": ("KafkaGroup", "What a group may override."),
-    "client-metrics": ("KafkaClientMetrics", "A subscription to what clients measure."),
-    "client-quota": ("KafkaClientQuota", "Limits of users and clients."),
-    "ip-quota": ("KafkaIpQuota", "Limits of addresses."),
+    "topic": ("TopicSettings", "What a topic may override."),
+    "group": ("GroupSettings", "What a group may override."),
+    "client-metrics": ("ClientMetricsSettings", "A subscription to what clients measure."),
+    "client-quota": ("ClientQuotaSettings", "Limits of users and clients."),
+    "ip-quota": ("IpQuotaSettings", "Limits of addresses."),
 }
 
 

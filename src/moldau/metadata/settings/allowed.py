@@ -50,7 +50,7 @@ def items(*texts: str, empty: bool = False) -> Allowed:
             item in texts if texts else bool(item) for item in value
         )
 
-    return Allowed(f"{kind}{', or empty' if empty else ''}", fits, distinct=True)
+    return Allowed(f"{kind}, {'or empty' if empty else 'not empty'}", fits, distinct=True)
 
 
 def items_like(pattern: str, words: str) -> Allowed:

@@ -16,7 +16,7 @@ from moldau.metadata.settings.kinds import INT_MAX, LONG_MAX
 from moldau.metadata.settings.setting import Settings
 
 
-class KafkaTopic(Settings):
+class TopicSettings(Settings):
     """What a topic may override."""
 
     cleanup_policy = Texts(("delete",), items("compact", "delete", empty=True))
@@ -57,7 +57,7 @@ class KafkaTopic(Settings):
     unclean_leader_election_enable = Boolean(False)
 
 
-class KafkaGroup(Settings):
+class GroupSettings(Settings):
     """What a group may override."""
 
     consumer_assignment_interval_ms = Int(1000, at_least(0))
@@ -79,7 +79,7 @@ class KafkaGroup(Settings):
     streams_session_timeout_ms = Int(45_000, at_least(1))
 
 
-class KafkaClientMetrics(Settings):
+class ClientMetricsSettings(Settings):
     """A subscription to what clients measure."""
 
     interval_ms = Int(300_000)
@@ -87,7 +87,7 @@ class KafkaClientMetrics(Settings):
     metrics = Texts((), items(empty=True))
 
 
-class KafkaClientQuota(Settings):
+class ClientQuotaSettings(Settings):
     """Limits of users and clients."""
 
     consumer_byte_rate = Long(LONG_MAX, name="consumer_byte_rate")
@@ -96,7 +96,7 @@ class KafkaClientQuota(Settings):
     request_percentage = Double(2147483647.0, name="request_percentage")
 
 
-class KafkaIpQuota(Settings):
+class IpQuotaSettings(Settings):
     """Limits of addresses."""
 
     connection_creation_rate = Int(INT_MAX, at_least(0), name="connection_creation_rate")
