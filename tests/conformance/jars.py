@@ -1,8 +1,9 @@
-"""The Java client with the compression libraries that it is released with."""
+"""Apache Kafka's jars: the Java client with its compression libraries, and the whole server."""
 
 import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,13 @@ CLIENT = (
     "com.github.luben:zstd-jni:1.5.6-10",
     "org.slf4j:slf4j-api:1.7.36",
     "org.xerial.snappy:snappy-java:1.1.10.7",
+)
+
+SERVER_FOLDER = ROOT / ".cache" / "kafka-4.3.1"
+SERVER = (
+    "org.apache.kafka:kafka_2.13:4.3.1",
+    "org.apache.kafka:kafka-tools:4.3.1",
+    "org.apache.logging.log4j:log4j-slf4j2-impl:2.25.1",
 )
 
 
@@ -44,11 +52,45 @@ def _fetch(artifact: str) -> None:
     subprocess.run([*command, f"-DoutputDirectory={FOLDER}"], check=True, timeout=300)
 
 
-def run(program: str, *arguments: str) -> str:
+@cache
+def server_classpath() -> str:
+    """Return the class path of Apache Kafka's server and tools, a wildcard as Java knows it.
+
+    Skips the test when there is no Java, or no Maven that could fetch what is missing.
+    """
+    if shutil.which("java") is None:
+        pytest.skip("there is no java on this machine")
+    if not SERVER_FOLDER.is_dir():
+        if shutil.which("mvn") is None:
+            pytest.skip(f"there is no {SERVER_FOLDER}, and no mvn to fetch it with")
+        _fetch_server()
+    return f"{SERVER_FOLDER}/*"
+
+
+def _fetch_server() -> None:
+    dependencies = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+        "</dependency>".format(*artifact.split(":"))
+        for artifact in SERVER
+    )
+    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as folder:
+        pom = Path(folder) / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>moldau</groupId>"
+            "<artifactId>peer</artifactId><version>1</version>"
+            f"<dependencies>{dependencies}</dependencies></project>"
+        )
+        command = ("mvn", "-q", "-U", "-f", str(pom), "dependency:copy-dependencies")
+        # In place only when complete, so that a run that was cut short leaves nothing half done.
+        subprocess.run([*command, f"-DoutputDirectory={folder}/lib"], check=True, timeout=600)
+        (Path(folder) / "lib").rename(SERVER_FOLDER)
+
+
+def run(program: str, *arguments: str, artifacts: tuple[str, ...] = CLIENT) -> str:
     """Run one of the programs in tests/conformance/java; return what it printed."""
     source = Path(__file__).parent / "java" / f"{program}.java"
     done = subprocess.run(
-        ["java", "-cp", classpath(), str(source), *arguments],
+        ["java", "-cp", classpath(artifacts), str(source), *arguments],
         stdout=subprocess.PIPE,
         check=True,
         timeout=120,

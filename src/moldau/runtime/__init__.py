@@ -1,0 +1,1 @@
+"""The shell: real files, threads and clocks around the core."""

@@ -1,0 +1,95 @@
+"""Names as the system shows them and as the device holds them."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import TypeAlias
+
+from moldau.simulation.cached_file import CachedFile
+
+
+class Directory:
+    """The names in one directory: those that are shown, and those on the device."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, Node] = {}
+        self.durable: dict[str, Node] = {}
+
+
+Node: TypeAlias = Directory | CachedFile
+Edit: TypeAlias = tuple[Directory, str, Node | None]
+
+
+class Names:
+    """A tree of directories, and the changes that no sync has put on the device yet.
+
+    A change is whole or not at all, also when it touches two directories. Changes of one directory
+    survive in their order; between directories nothing is promised, which is less than ext4's
+    single journal gives, and what other file systems are content with.
+    """
+
+    def __init__(self) -> None:
+        self.root = Directory()
+        self._pending: list[tuple[Edit, ...]] = []
+
+    def change(self, *edits: Edit) -> None:
+        """Give names to nodes, or take them away, all at once."""
+        for directory, name, node in edits:
+            _set(directory.shown, name, node)
+        self._pending.append(edits)
+
+    def sync(self, directory: Directory) -> None:
+        """Put the directory's changes on the device, with those that they are tied to."""
+        needed = {directory}
+        kept, left = [], []
+        for edits in reversed(self._pending):
+            touched = {edit[0] for edit in edits}
+            if touched & needed:
+                needed |= touched
+                kept.append(edits)
+            else:
+                left.append(edits)
+        self._pending = left[::-1]
+        for edits in reversed(kept):
+            _write(edits)
+
+    def crash(self, random: Random) -> None:
+        """Become what is found after a power loss, files included."""
+        lost_rate = random.choice((0.0, 0.1, 0.5, 1.0))
+        lost: set[Directory] = set()
+        for edits in self._pending:
+            touched = {edit[0] for edit in edits}
+            if touched & lost or random.random() < lost_rate:
+                lost |= touched
+            else:
+                _write(edits)
+        self._pending.clear()
+        self._show(self.root, random)
+
+    def _show(self, directory: Directory, random: Random) -> None:
+        directory.shown = dict(sorted(directory.durable.items()))
+        for node in directory.shown.values():
+            if isinstance(node, Directory):
+                self._show(node, random)
+            else:
+                node.crash(random)
+
+
+def files_below(node: Node) -> Iterator[CachedFile]:
+    """Yield the files at and below a node."""
+    if isinstance(node, CachedFile):
+        yield node
+    else:
+        for child in node.shown.values():
+            yield from files_below(child)
+
+
+def _write(edits: tuple[Edit, ...]) -> None:
+    for directory, name, node in edits:
+        _set(directory.durable, name, node)
+
+
+def _set(names: dict[str, Node], name: str, node: Node | None) -> None:
+    if node is None:
+        names.pop(name, None)
+    else:
+        names[name] = node
