@@ -209,6 +209,7 @@ def files(output: str) -> dict[Path, str]:
 
 SCOPES = {
     "broker": ("", ""),
+    "broker-quota": ("BrokerQuotaSettings", "Limits of brokers, which no file sets."),
     "topic": ("TopicSettings", "What a topic may override."),
     "group": ("GroupSettings", "What a group may override."),
     "client-metrics": ("ClientMetricsSettings", "A subscription to what clients measure."),

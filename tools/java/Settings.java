@@ -20,7 +20,7 @@ import org.apache.kafka.storage.internals.log.LogConfig;
 public class Settings {
     public static void main(String[] arguments) throws ReflectiveOperationException {
         print("broker", AbstractKafkaConfig.CONFIG_DEF);
-        print("broker", QuotaConfig.brokerQuotaConfigs());
+        print("broker-quota", QuotaConfig.brokerQuotaConfigs());
         print("topic", LogConfig.configDefCopy());
         print("group", GroupConfig.CONFIG_DEF);
         print("client-metrics", ClientMetricsConfigs.configDef());
@@ -32,7 +32,8 @@ public class Settings {
     private static void print(String scope, ConfigDef settings) throws ReflectiveOperationException {
         Map<String, String> modes = DynamicBrokerConfig.dynamicConfigUpdateModes();
         for (ConfigKey key : new TreeMap<>(settings.configKeys()).values()) {
-            String mode = scope.equals("broker") ? modes.getOrDefault(key.name, "read-only") : "read-only";
+            // A topic may have a setting of the same name, which is not this one.
+            String mode = scope.startsWith("broker") ? modes.getOrDefault(key.name, "read-only") : "read-only";
             List<String> fields = new ArrayList<>(
                 List.of("setting", scope, key.name, key.type.name(), key.importance.name(), mode,
                     String.valueOf(key.internalConfig), defaultText(key)));

@@ -1,17 +1,29 @@
 """A broker's settings: Kafka's, with the few defaults that differ here, and our own."""
 
-from typing import Final, Literal, TypeAlias
+import re
+from typing import Final
 
 from moldau.metadata.settings.allowed import Allowed, at_least, items, one_of
 from moldau.metadata.settings.declare import Int, Long, Text, Texts
 from moldau.metadata.settings.kafka_broker import KafkaBroker
 from moldau.metadata.settings.kafka_coordinators import KafkaCoordinators
+from moldau.metadata.settings.kafka_resources import BrokerQuotaSettings
 from moldau.metadata.settings.kafka_security import KafkaSecurity
-from moldau.metadata.settings.setting import HIGH, LOW, PER_BROKER, Settings
+from moldau.metadata.settings.kinds import Value
+from moldau.metadata.settings.setting import HIGH, LOW, PER_BROKER, Setting, Settings
 
 MEBI: Final = 1 << 20
 
-Durability: TypeAlias = Literal["fsync", "page-cache", "memory"]
+_FOR_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.+)")
+
+# These may have a SASL mechanism's name in front as well.
+_FOR_MECHANISM: Final = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
 
 
 def _is_address(text: str) -> bool:
@@ -79,3 +91,30 @@ class BrokerSettings(KafkaBroker, KafkaSecurity, KafkaCoordinators, OwnSettings)
     process_roles = Texts(("broker", "controller"), items("broker", "controller"), HIGH)
     # Where a person finds it again, and no cleaner of /tmp does.
     log_dir = Texts(("data",), items(), HIGH)
+
+    @property
+    def log_directories(self) -> tuple[str, ...]:
+        """Where partitions are: `log.dirs`, or `log.dir` without it."""
+        return self.log_dir if self.log_dirs is None else self.log_dirs
+
+    @property
+    def metadata_log_directory(self) -> str:
+        """Where the cluster's metadata is."""
+        return self.metadata_log_dir or self.log_directories[0]
+
+
+def base_name(name: str) -> str:
+    """Return the setting that `name` gives a value to, on all listeners or on one.
+
+    `listener.name.internal.ssl.key.password` is `ssl.key.password` on the listener INTERNAL.
+    """
+    match = _FOR_LISTENER.fullmatch(name)
+    if match is None:
+        return name
+    return next((base for base in _FOR_MECHANISM if match[1].endswith(base)), match[1])
+
+
+def find_broker_setting(name: str) -> Setting[Value] | None:
+    """Return the declaration of a broker's setting, also for one listener only."""
+    base = base_name(name)
+    return BrokerSettings.declared.get(base) or BrokerQuotaSettings.declared.get(base)

@@ -81,7 +81,6 @@ class KafkaBroker(Settings):
     fetch_max_bytes = Int(57_671_680, at_least(1024))
     fetch_purgatory_purge_interval_requests = Int(1000)
     follower_fetch_last_tiered_offset_enable = Boolean(False, ANY, MEDIUM, CLUSTER_WIDE)
-    follower_replication_throttled_rate = Long(LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE)
     initial_broker_registration_timeout_ms = Int(60_000)
     inter_broker_listener_name = Text(None)
     internal_metadata_delete_delay_millis = Long(60_000, ANY, LOW, internal=True)
@@ -90,7 +89,6 @@ class KafkaBroker(Settings):
     kafka_metrics_polling_interval_secs = Int(10, at_least(1), LOW)
     kafka_metrics_reporters = Texts((), items(empty=True), LOW)
     leader_imbalance_check_interval_seconds = Long(300, at_least(1), HIGH)
-    leader_replication_throttled_rate = Long(LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE)
     listener_security_protocol_map = Text(
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         ANY,
@@ -215,9 +213,6 @@ class KafkaBroker(Settings):
     remote_log_storage_manager_class_path = Text(None)
     remote_log_storage_manager_impl_prefix = Text("rsm.config.", NON_EMPTY)
     remote_log_storage_system_enable = Boolean(False)
-    replica_alter_log_dirs_io_max_bytes_per_second = Long(
-        LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
-    )
     replica_fetch_backoff_ms = Int(1000, at_least(0))
     replica_fetch_max_bytes = Int(1_048_576, at_least(0))
     replica_fetch_min_bytes = Int(1, ANY, HIGH)

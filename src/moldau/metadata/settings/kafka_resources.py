@@ -13,7 +13,17 @@ from moldau.metadata.settings.allowed import (
 )
 from moldau.metadata.settings.declare import Boolean, Double, Int, Long, Text, Texts
 from moldau.metadata.settings.kinds import INT_MAX, LONG_MAX
-from moldau.metadata.settings.setting import Settings
+from moldau.metadata.settings.setting import CLUSTER_WIDE, MEDIUM, Settings
+
+
+class BrokerQuotaSettings(Settings):
+    """Limits of brokers, which no file sets."""
+
+    follower_replication_throttled_rate = Long(LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE)
+    leader_replication_throttled_rate = Long(LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE)
+    replica_alter_log_dirs_io_max_bytes_per_second = Long(
+        LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
+    )
 
 
 class TopicSettings(Settings):

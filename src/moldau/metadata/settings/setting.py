@@ -105,7 +105,7 @@ class Setting(Generic[T_co]):
 class Settings:
     """A group of settings, declared as class attributes, with a value for each."""
 
-    declared: ClassVar[Mapping[str, Setting[object]]] = MappingProxyType({})
+    declared: ClassVar[Mapping[str, Setting[Value]]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
         # The nearest declaration of a name wins, as with every attribute.
@@ -122,7 +122,7 @@ class Settings:
             elif isinstance(setting.default, Required):
                 raise SettingError(f"{name}: it has no default, and must be set")
             else:
-                values[name] = cast("Value", setting.default)
+                values[name] = setting.default
         self.values: Mapping[str, Value] = MappingProxyType(values)
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class Settings:
         """Parse the texts of the settings that this group declares; others are passed over."""
         return cls(
             {
-                name: cast("Value", cls.declared[name].parse(text))
+                name: cls.declared[name].parse(text)
                 for name, text in texts.items()
                 if name in cls.declared
             }

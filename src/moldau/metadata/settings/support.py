@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.kafka_resources import (
+    BrokerQuotaSettings,
     ClientMetricsSettings,
     ClientQuotaSettings,
     GroupSettings,
@@ -29,7 +30,7 @@ class Support:
 
 def support_of(group: type[Settings], name: str) -> Support:
     """Return what a setting of `group` does; a KeyError means that nobody has said it yet."""
-    honoured, refused = _TABLES[group]
+    honoured, refused = TABLES[group]
     best = max((key for key in (*honoured, *refused) if _fits(key, name)), key=len, default=None)
     if best is None:
         raise KeyError(name)
@@ -176,14 +177,12 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "early.start.listeners": "all listeners open when the broker is ready",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
-    "follower.replication.throttled.rate": _QUOTAS,
     "group.*": _GROUPS,
     "group.share.*": _SHARES,
     "initial.broker.registration.timeout.ms": _CLUSTER,
     "internal.metadata.*": _TESTS,
     "kafka.metrics.*": _CODE,
     "leader.imbalance.check.interval.seconds": _CLUSTER,
-    "leader.replication.throttled.rate": _QUOTAS,
     "log.cleaner.io.buffer.*": "compaction reads whole segments, one at a time",
     "log.cleaner.threads": "one worker compacts",
     "log.dir.failure.timeout.ms": _CLUSTER,
@@ -206,7 +205,6 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "quota.*": _QUOTAS,
     "remote.*": _TIERED,
     "replica.*": _CLUSTER,
-    "replica.alter.log.dirs.io.max.bytes.per.second": _QUOTAS,
     "replication.quota.*": _QUOTAS,
     "request.timeout.ms": _CLUSTER,
     "sasl.*": _SECURITY,
@@ -258,11 +256,12 @@ TOPIC_NOT_HONOURED: Final[Table] = {
     "unclean.leader.election.enable": _CLUSTER,
 }
 
-_TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
+TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
     GroupSettings: ({}, {"*": _GROUPS, "share.*": _SHARES}),
     ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
+    BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
     ClientQuotaSettings: ({}, {"*": _QUOTAS}),
     IpQuotaSettings: ({}, {"*": _QUOTAS}),
 }
