@@ -53,6 +53,12 @@ def items(*texts: str, empty: bool = False) -> Allowed:
     return Allowed(f"{kind}, {'or empty' if empty else 'not empty'}", fits, distinct=True)
 
 
+def like(pattern: str, words: str) -> Allowed:
+    """Allow texts that match `pattern`."""
+    text = re.compile(pattern)
+    return Allowed(words, lambda value: text.fullmatch(value) is not None)
+
+
 def items_like(pattern: str, words: str) -> Allowed:
     """Allow lists, also empty ones, whose items match `pattern`."""
     item = re.compile(pattern)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from moldau.metadata.settings.allowed import Allowed, at_least, items, one_of
+from moldau.metadata.settings.allowed import at_least, items, like, one_of
 from moldau.metadata.settings.declare import Int, Long, Text, Texts
 from moldau.metadata.settings.kafka_broker import KafkaBroker
 from moldau.metadata.settings.kafka_coordinators import KafkaCoordinators
@@ -26,16 +26,6 @@ _FOR_MECHANISM: Final = (
 )
 
 
-def _is_address(text: str) -> bool:
-    host, _, port = text.rpartition(":")
-    return bool(host) and port.isascii() and port.isdigit() and int(port) < 1 << 16
-
-
-def _is_release(text: str) -> bool:
-    major, dot, minor = text.partition(".")
-    return dot == "." and major.isdigit() and minor.isdigit()
-
-
 class OwnSettings(Settings):
     """What Kafka has no setting for; `moldau.` in front keeps the names apart from Kafka's.
 
@@ -43,42 +33,17 @@ class OwnSettings(Settings):
     """
 
     durability = Text("fsync", one_of("fsync", "page-cache", "memory"), HIGH)
-    """What an acknowledged write has reached; page-cache is what Kafka does."""
-
-    metadata_version = Text("4.4", Allowed("a release such as 4.3", _is_release), HIGH)
-    """The release whose feature levels a new data directory is formatted with."""
-
+    metadata_version = Text("4.4", like(r"[0-9]+\.[0-9]+", "a release such as 4.3"), HIGH)
     moldau_batch_decompressed_max_bytes = Int(100 * MEBI, at_least(MEBI))
-    """How large a compressed batch may be once opened."""
-
     moldau_connection_pending_max_bytes = Long(32 * MEBI, at_least(MEBI))
-    """How many bytes of requests not yet answered a connection may have read ahead."""
-
     moldau_connection_pending_max_requests = Int(100, at_least(1))
-    """How many requests not yet answered a connection may have read ahead."""
-
     moldau_connection_stall_max_ms = Int(60_000, at_least(1))
-    """How long a connection may take no byte of a response, or leave a request unfinished."""
-
     moldau_connection_unsent_max_bytes = Long(64 * MEBI, at_least(MEBI))
-    """How many bytes of responses may wait for a connection before it is no longer read."""
-
     moldau_disk_free_warn_bytes = Long(10 * 1024 * MEBI, at_least(0))
-    """How little free space in a log directory is worth a warning."""
-
     moldau_disk_reserve_bytes = Long(64 * MEBI, at_least(0))
-    """How much space in a log directory is kept for metadata and deletions."""
-
-    moldau_metrics_listener = Text(
-        "", Allowed("host:port, or empty", lambda t: not t or _is_address(t))
-    )
-    """Where metrics are served over HTTP in Prometheus' format; nowhere when empty."""
-
+    moldau_metrics_listener = Text("", like(r"|[^\s:]+:[0-9]{1,5}", "host:port, or empty"))
     moldau_open_files_max = Int(10_000, at_least(16), LOW)
-    """How many segment and index files stay open."""
-
     moldau_shutdown_max_ms = Int(30_000, at_least(0))
-    """How long requests that have begun may take to end when the broker stops."""
 
 
 class BrokerSettings(KafkaBroker, KafkaSecurity, KafkaCoordinators, OwnSettings):
