@@ -38,13 +38,15 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DOUBLE: Final = re.compile(
     r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
 )
-_COMMA: Final = re.compile(r"\s*,\s*")
+_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
+# What Java's trim removes; Python's strip would take other blanks too.
+_BLANK: Final = "".join(map(chr, range(0x21)))
 _BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 
 def parse_as(kind: Kind, text: str) -> Value:
     """Return the value that `text` means; a ValueError says what was expected."""
-    return _PARSERS[kind](text.strip())
+    return _PARSERS[kind](text.strip(_BLANK))
 
 
 def render(value: Value) -> str | None:

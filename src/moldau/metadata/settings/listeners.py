@@ -30,49 +30,51 @@ class Listener:
 
 def listeners_of(settings: BrokerSettings) -> tuple[Listener, ...]:
     """Return the listeners that clients and brokers use; those of controllers are left out."""
-    return tuple(
-        listener
-        for listener in _parse("listeners", settings.listeners, settings)
-        if listener.name not in _controller_names(settings)
-    )
+    return _serving(_parse("listeners", settings.listeners, settings), settings)
 
 
 def advertised_listeners_of(settings: BrokerSettings) -> tuple[Listener, ...] | None:
     """Return what clients are told to connect to; None says: where they reached us."""
     if settings.advertised_listeners is None:
         return None
-    return _parse("advertised.listeners", settings.advertised_listeners, settings)
+    return _serving(_parse_advertised(settings), settings)
 
 
 def check_listeners(settings: BrokerSettings) -> None:
     """Raise `SettingError` if the settings that speak of listeners contradict each other."""
     opened = _parse("listeners", settings.listeners, settings)
     _check_ports(opened)
-    serving = [listener.name for listener in listeners_of(settings)]
-    if not serving:
+    _check_advertised(_parse_advertised(settings), [listener.name for listener in opened])
+    told = advertised_listeners_of(settings)
+    names = [listener.name for listener in (listeners_of(settings) if told is None else told)]
+    if not names:
         raise SettingError(
-            "listeners: all of them are in controller.listener.names; a broker needs another"
+            f"{'listeners' if told is None else 'advertised.listeners'}: all of them are in"
+            " controller.listener.names; a broker needs another"
         )
-    advertised = advertised_listeners_of(settings)
-    if advertised is None:
-        told = serving
-    else:
-        told = [listener.name for listener in advertised]
-        _check_advertised(advertised, serving)
     inter_broker = settings.inter_broker_listener_name
-    if inter_broker is not None and inter_broker.upper() not in told:
+    if inter_broker is not None and inter_broker.upper() not in names:
         raise SettingError(
             f"inter.broker.listener.name: {inter_broker!r} is not a listener that is advertised;"
-            f" there are {', '.join(told)}"
+            f" there are {', '.join(names)}"
         )
 
 
-def _check_advertised(advertised: Sequence[Listener], serving: Sequence[str]) -> None:
+def _serving(listeners: Sequence[Listener], settings: BrokerSettings) -> tuple[Listener, ...]:
+    controllers = _controller_names(settings)
+    return tuple(listener for listener in listeners if listener.name not in controllers)
+
+
+def _parse_advertised(settings: BrokerSettings) -> tuple[Listener, ...]:
+    return _parse("advertised.listeners", settings.advertised_listeners or (), settings)
+
+
+def _check_advertised(advertised: Sequence[Listener], opened: Sequence[str]) -> None:
     for listener in advertised:
-        if listener.name not in serving:
+        if listener.name not in opened:
             raise SettingError(
                 f"advertised.listeners: {listener.name} is not in listeners;"
-                f" there are {', '.join(serving)}"
+                f" there are {', '.join(opened)}"
             )
         if listener.host in {"", "0.0.0.0", "::"}:
             raise SettingError(

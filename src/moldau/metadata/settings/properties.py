@@ -48,13 +48,12 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             if not part or part[0] in "#!":
                 continue
             begun = number
-        backslashes = len(part) - len(part.rstrip("\\"))
         pending += part
-        if backslashes % 2:
+        if (len(part) - len(part.rstrip("\\"))) % 2:
             pending = pending[:-1]
-            continue
-        yield begun, pending
-        pending = ""
+        else:
+            yield begun, pending
+            pending = ""
     if pending:
         yield begun, pending
 
