@@ -17,7 +17,7 @@ from moldau.metadata.settings.describe import (
     describe_group,
     describe_topic,
 )
-from moldau.metadata.settings.effective import BrokerLayers
+from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.kinds import Kind
 from moldau.metadata.settings.properties import parse_properties
 from moldau.protocol.messages.create_topics import (
@@ -110,19 +110,23 @@ def changed(kafka: ApacheKafka, static: Mapping[str, str]) -> BrokerLayers:
 
 
 def test_broker_with_its_file(kafka: ApacheKafka, static: Mapping[str, str]) -> None:
-    same(
-        describe(kafka, ResourceType.BROKER, "1"), describe_broker(BrokerLayers(static, FORMATTED))
-    )
+    same(describe(kafka, ResourceType.BROKER, "1"), broker_entries(BrokerLayers(static, FORMATTED)))
 
 
 def test_topics_of_a_broker_with_its_file(kafka: ApacheKafka, static: Mapping[str, str]) -> None:
     layers = BrokerLayers(static, FORMATTED)
-    same(describe(kafka, ResourceType.TOPIC, "plain"), describe_topic(layers, {}))
-    same(describe(kafka, ResourceType.TOPIC, "tuned"), describe_topic(layers, TOPIC))
+    same(
+        describe(kafka, ResourceType.TOPIC, "plain"),
+        describe_topic(layers, broker_settings(layers), {}),
+    )
+    same(
+        describe(kafka, ResourceType.TOPIC, "tuned"),
+        describe_topic(layers, broker_settings(layers), TOPIC),
+    )
 
 
 def test_broker_that_was_changed(kafka: ApacheKafka, changed: BrokerLayers) -> None:
-    same(describe(kafka, ResourceType.BROKER, "1"), describe_broker(changed))
+    same(describe(kafka, ResourceType.BROKER, "1"), broker_entries(changed))
 
 
 def test_what_was_changed_for_all_brokers(kafka: ApacheKafka, changed: BrokerLayers) -> None:
@@ -130,14 +134,30 @@ def test_what_was_changed_for_all_brokers(kafka: ApacheKafka, changed: BrokerLay
 
 
 def test_topics_of_a_broker_that_was_changed(kafka: ApacheKafka, changed: BrokerLayers) -> None:
-    same(describe(kafka, ResourceType.TOPIC, "plain"), describe_topic(changed, {}))
-    same(describe(kafka, ResourceType.TOPIC, "tuned"), describe_topic(changed, TOPIC))
+    same(
+        describe(kafka, ResourceType.TOPIC, "plain"),
+        describe_topic(changed, broker_settings(changed), {}),
+    )
+    same(
+        describe(kafka, ResourceType.TOPIC, "tuned"),
+        describe_topic(changed, broker_settings(changed), TOPIC),
+    )
 
 
 def test_groups(kafka: ApacheKafka, changed: BrokerLayers) -> None:
     alter(kafka, ResourceType.GROUP, "readers", GROUP)
-    same(describe(kafka, ResourceType.GROUP, "others"), describe_group(changed, {}))
-    same(describe(kafka, ResourceType.GROUP, "readers"), describe_group(changed, GROUP))
+    same(
+        describe(kafka, ResourceType.GROUP, "others"),
+        describe_group(changed, broker_settings(changed), {}),
+    )
+    same(
+        describe(kafka, ResourceType.GROUP, "readers"),
+        describe_group(changed, broker_settings(changed), GROUP),
+    )
+
+
+def broker_entries(layers: BrokerLayers) -> list[Entry]:
+    return describe_broker(layers, broker_settings(layers))
 
 
 def same(theirs: Sequence[Entry], ours: Sequence[Entry]) -> None:

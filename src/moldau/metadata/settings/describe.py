@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import dropwhile
 
 from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings, base_name, find_broker_setting
 from moldau.metadata.settings.effective import (
     BrokerLayers,
     Texts,
-    broker_settings,
     group_settings,
     topic_settings,
     with_node_id,
@@ -52,55 +52,48 @@ class Entry:
     synonyms: tuple[Synonym, ...]
 
 
-def describe_broker(layers: BrokerLayers) -> list[Entry]:
-    """Show all settings of a broker."""
+def describe_broker(layers: BrokerLayers, settings: BrokerSettings) -> list[Entry]:
+    """Show all settings of a broker; `settings` are the values that count in `layers`."""
     texts = layers.texts()
-    settings = broker_settings(layers)
+    sources = _sources(layers)
     entries = []
     for name in sorted({*_shown(settings), *texts}):
         setting = find_broker_setting(name)
         value = render(settings.values[name]) if name in settings.values else texts[name]
-        chain = _broker_chain(layers, name, setting)
-        entries.append(_broker_entry(name, value, setting, chain))
+        entries.append(_broker_entry(name, value, setting, _chain(sources, name, setting)))
     return entries
 
 
 def describe_broker_defaults(dynamic_default: Texts) -> list[Entry]:
     """Show what is set for all brokers."""
-    layers = BrokerLayers(dynamic_default=dynamic_default)
+    sources = [(Source.DYNAMIC_DEFAULT_BROKER, dynamic_default)]
     entries = []
     for name, value in sorted(dynamic_default.items()):
         setting = find_broker_setting(name)
-        chain = [
-            synonym
-            for synonym in _broker_chain(layers, name, setting)
-            if synonym.source is Source.DYNAMIC_DEFAULT_BROKER
-        ]
-        entries.append(_broker_entry(name, value, setting, chain))
+        entries.append(_broker_entry(name, value, setting, _chain(sources, name, setting)))
     return entries
 
 
-def describe_topic(layers: BrokerLayers, overrides: Texts) -> list[Entry]:
-    """Show all settings of a topic."""
-    settings = topic_settings(broker_settings(layers), overrides)
-    synonyms = {name: found[0][0] for name, found in kafka_synonyms.TOPIC.items()}
-    return _describe_resource(layers, settings, overrides, synonyms, Source.TOPIC)
+def describe_topic(layers: BrokerLayers, settings: BrokerSettings, overrides: Texts) -> list[Entry]:
+    """Show all settings of a topic; the broker's are there because topics take from them."""
+    topic = topic_settings(settings, overrides)
+    return _describe_resource(layers, topic, overrides, kafka_synonyms.TOPIC, Source.TOPIC)
 
 
-def describe_group(layers: BrokerLayers, overrides: Texts) -> list[Entry]:
+def describe_group(layers: BrokerLayers, settings: BrokerSettings, overrides: Texts) -> list[Entry]:
     """Show all settings of a group."""
-    settings = group_settings(broker_settings(layers), overrides)
-    synonyms = {name: found[0][0] for name, found in kafka_synonyms.GROUP.items()}
-    return _describe_resource(layers, settings, overrides, synonyms, Source.GROUP)
+    group = group_settings(settings, overrides)
+    return _describe_resource(layers, group, overrides, kafka_synonyms.GROUP, Source.GROUP)
 
 
 def _describe_resource(
     layers: BrokerLayers,
     settings: Settings,
     overrides: Texts,
-    synonyms: Mapping[str, str],
+    synonyms: Mapping[str, tuple[tuple[str, int], ...]],
     source: Source,
 ) -> list[Entry]:
+    sources = _sources(layers)
     entries = []
     for name in sorted({*_shown(settings), *(overrides.keys() & settings.declared.keys())}):
         setting = settings.declared[name]
@@ -109,7 +102,8 @@ def _describe_resource(
         if name in overrides:
             chain.append(Synonym(name, value, source))
         if name in synonyms:
-            chain += _broker_chain(layers, synonyms[name], setting)
+            # Only the first of them is asked for, and it knows the others.
+            chain += _chain(sources, synonyms[name][0][0], setting)
         elif source is Source.GROUP:
             chain.append(Synonym(name, setting.default_text, Source.DEFAULT))
         entries.append(
@@ -117,7 +111,7 @@ def _describe_resource(
                 name,
                 value,
                 chain[0].source if chain else Source.DEFAULT,
-                is_sensitive=setting.is_sensitive,
+                is_sensitive=False,
                 is_read_only=False,
                 kind=setting.kind,
                 synonyms=tuple(chain),
@@ -150,28 +144,31 @@ def _broker_entry(
     )
 
 
-def _broker_chain(layers: BrokerLayers, name: str, setting: Setting[Value] | None) -> list[Synonym]:
-    """Walk the layers from the one that counts, in each of them the names that mean the same."""
-    synonyms = [synonym for synonym, _ in kafka_synonyms.BROKER.get(name, ())]
-    names = synonyms or list(dict.fromkeys((name, base_name(name))))
-    is_sensitive = setting is None or setting.is_sensitive
-    chain = []
-    for source, texts in (
+def _sources(layers: BrokerLayers) -> Sequence[tuple[Source, Texts]]:
+    return (
         (Source.DYNAMIC_BROKER, layers.dynamic),
         (Source.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),
         (Source.STATIC_BROKER, with_node_id(layers.static)),
         (Source.DEFAULT, _DEFAULTS),
-    ):
-        chain += [
-            Synonym(synonym, None if is_sensitive else texts[synonym], source)
-            for synonym in names
-            if synonym in texts
-        ]
+    )
+
+
+def _chain(
+    sources: Sequence[tuple[Source, Texts]], name: str, setting: Setting[Value] | None
+) -> list[Synonym]:
+    """Walk the sources from the one that counts, in each of them the names that mean the same."""
+    synonyms = [synonym for synonym, _ in kafka_synonyms.BROKER.get(name, ())]
+    names = synonyms or list(dict.fromkeys((name, base_name(name))))
+    is_sensitive = setting is None or setting.is_sensitive
+    chain = [
+        Synonym(synonym, None if is_sensitive else texts[synonym], source)
+        for source, texts in sources
+        for synonym in names
+        if synonym in texts
+    ]
     # Kafka shows nothing above the setting itself, not even what counts in its place: with only
     # log.retention.hours set, log.retention.ms and retention.ms have no synonyms.
-    while chain and chain[0].name != name:
-        del chain[0]
-    return chain
+    return list(dropwhile(lambda synonym: synonym.name != name, chain))
 
 
 _DEFAULTS = {

@@ -8,7 +8,7 @@ from moldau.metadata.settings.describe import (
     describe_broker_defaults,
     describe_topic,
 )
-from moldau.metadata.settings.effective import BrokerLayers
+from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.kinds import Kind
 
 LAYERS = BrokerLayers(
@@ -21,6 +21,7 @@ LAYERS = BrokerLayers(
     dynamic_default={"log.segment.bytes": "3000000", "max.connections": "9"},
     dynamic={"log.segment.bytes": "4000000"},
 )
+SETTINGS = broker_settings(LAYERS)
 SEGMENT_BYTES = (
     Synonym("log.segment.bytes", "4000000", Source.DYNAMIC_BROKER),
     Synonym("log.segment.bytes", "3000000", Source.DYNAMIC_DEFAULT_BROKER),
@@ -34,7 +35,7 @@ def shown(entries: list[Entry]) -> dict[str, Entry]:
 
 
 def test_broker_shows_every_layer() -> None:
-    assert shown(describe_broker(LAYERS))["log.segment.bytes"] == Entry(
+    assert shown(describe_broker(LAYERS, SETTINGS))["log.segment.bytes"] == Entry(
         "log.segment.bytes",
         "4000000",
         Source.DYNAMIC_BROKER,
@@ -46,7 +47,7 @@ def test_broker_shows_every_layer() -> None:
 
 
 def test_topic_shows_its_own_value_first() -> None:
-    entries = shown(describe_topic(LAYERS, {"segment.bytes": " 5000000"}))
+    entries = shown(describe_topic(LAYERS, SETTINGS, {"segment.bytes": " 5000000"}))
     entry = entries["segment.bytes"]
     assert (entry.value, entry.source) == ("5000000", Source.TOPIC)
     own = Synonym("segment.bytes", "5000000", Source.TOPIC)
@@ -54,19 +55,19 @@ def test_topic_shows_its_own_value_first() -> None:
 
 
 def test_topic_with_a_value_from_another_unit_shows_no_synonym() -> None:
-    entry = shown(describe_topic(LAYERS, {}))["retention.ms"]
+    entry = shown(describe_topic(LAYERS, SETTINGS, {}))["retention.ms"]
     assert (entry.value, entry.source, entry.synonyms) == ("3600000", Source.DEFAULT, ())
 
 
 def test_internal_settings_are_shown_only_when_set() -> None:
-    assert "internal.segment.bytes" not in shown(describe_topic(LAYERS, {}))
+    assert "internal.segment.bytes" not in shown(describe_topic(LAYERS, SETTINGS, {}))
     assert "internal.segment.bytes" in shown(
-        describe_topic(LAYERS, {"internal.segment.bytes": "9"})
+        describe_topic(LAYERS, SETTINGS, {"internal.segment.bytes": "9"})
     )
 
 
 def test_neither_secrets_nor_the_unknown_show_values() -> None:
-    entries = describe_broker(LAYERS)
+    entries = describe_broker(LAYERS, SETTINGS)
     assert "hunter2" not in repr(entries)
     for name in ("ssl.key.password", "plug.in"):
         entry = shown(entries)[name]
