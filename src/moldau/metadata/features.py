@@ -94,6 +94,7 @@ LATEST_LEVEL: Final = LEVELS[-1].level
 # The first levels that have what their names say.
 LEADER_EPOCH_STAYS_ON_SHRINK: Final = 12
 TRANSACTIONS: Final = 13
+CONTROLLER_REGISTRATIONS: Final = 15
 DIRECTORIES: Final = 17
 ELIGIBLE_LEADERS: Final = 23
 CORDONED_DIRECTORIES: Final = 30
@@ -157,11 +158,9 @@ def name_of_level(level: int) -> str:
 
 def default_levels(level: int) -> dict[str, int]:
     """Return the features of a new cluster at this level of metadata.version, by name."""
-    defaults = {METADATA_VERSION: level}
-    for first_level, name, feature_level in _DEFAULTS:
-        if level >= first_level:
-            defaults[name] = feature_level
-    return defaults
+    # Of two rows for one feature the later counts.
+    defaults = {name: value for first_level, name, value in _DEFAULTS if level >= first_level}
+    return {METADATA_VERSION: level} | defaults
 
 
 def feature_records(levels: Mapping[str, int]) -> list[FeatureLevelRecord]:

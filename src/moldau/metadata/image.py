@@ -60,6 +60,8 @@ class ClusterImage:
         self.configs = Configs()
         self.next_producer_id = 0
         self.kept = KeptRecords()
+        self.is_empty = True
+        """Whether no record was applied yet: the log is new, or ends inside its first records."""
         self._transaction: list[Message] | None = None
 
     @property
@@ -90,11 +92,15 @@ class ClusterImage:
                 transaction, self._transaction = self._transaction, None
                 if isinstance(record, EndTransactionRecord):
                     for held in transaction:
-                        _REPLAY[type(held)](self, held)
+                        self._apply(held)
             case _ if self._transaction is not None:
                 self._transaction.append(record)
             case _:
-                _REPLAY[type(record)](self, record)
+                self._apply(record)
+
+    def _apply(self, record: Message) -> None:
+        _REPLAY[type(record)](self, record)
+        self.is_empty = False
 
     def copy(self) -> "ClusterImage":
         """Return a copy that does not change with this one, to write a snapshot from at leisure."""
@@ -107,6 +113,7 @@ class ClusterImage:
         copied.configs = self.configs.copy()
         copied.next_producer_id = self.next_producer_id
         copied.kept = self.kept.copy()
+        copied.is_empty = self.is_empty
         return copied
 
     def records(self) -> Iterator[Message]:

@@ -16,7 +16,8 @@ from moldau.protocol.stored.cluster_metadata import (
 NO_LEADER: Final = -1
 LEADER_STAYS: Final = -2
 
-# Directory ids with a meaning of their own; the first hundred numbers are kept for such.
+# Directory ids with a meaning of their own; all below the last of these numbers are kept for such.
+RESERVED_MAX: Final = 100
 UNASSIGNED: Final = bytes(16)
 LOST: Final = bytes(15) + b"\x01"
 MIGRATING: Final = bytes(15) + b"\x02"

@@ -1,0 +1,35 @@
+"""What the controller decides: records to append, the answer for when they are committed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from moldau.protocol.schema import Message
+
+Answer = TypeVar("Answer", bound=Message | None, covariant=True)  # noqa: PLC0105
+
+Records: TypeAlias = list[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeKraftVersion:
+    """Ask the quorum to write its voters into the log from now on (KIP-853)."""
+
+    level: int
+
+
+Effect: TypeAlias = UpgradeKraftVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Answer]):
+    """Records that take effect together, and what to tell the caller once they are committed.
+
+    Where there may be very many records they are made while they are walked, once, so that a large
+    decision is encoded and appended over several turns of the loop (`metadata.batches`). Until it
+    is through, no other command is decided.
+    """
+
+    records: Iterable[Message]
+    response: Answer
+    effects: tuple[Effect, ...] = ()
