@@ -1,7 +1,7 @@
-"""Whether settings may be changed while brokers run, and what a change of a list makes of it."""
+"""Whether settings may be changed while brokers run."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from moldau.metadata.settings.broker import BrokerSettings, find_broker_setting
@@ -17,8 +17,7 @@ from moldau.metadata.settings.kafka_resources import (
     GroupSettings,
     TopicSettings,
 )
-from moldau.metadata.settings.kinds import Kind, parse_as
-from moldau.metadata.settings.setting import Setting, SettingError, Settings, Update
+from moldau.metadata.settings.setting import SettingError, Settings, Update
 
 MATCHED: Final = (
     "client_id",
@@ -61,9 +60,9 @@ def check_client_metrics(texts: Texts) -> None:
 
 
 def check_brokers(layers: BrokerLayers, *, changed: Iterable[str], for_all: bool) -> None:
-    """Raise `SettingError` unless a broker may run on with `layers`, of which `changed` is new.
+    """Raise `SettingError` unless a broker may run on with `layers`.
 
-    `for_all` says that the change is one of all brokers.
+    `changed` names what was newly set in them, for one broker or `for_all`.
     """
     for name in sorted(changed):
         _check_broker_change(name, for_all=for_all)
@@ -72,18 +71,6 @@ def check_brokers(layers: BrokerLayers, *, changed: Iterable[str], for_all: bool
             if setting := find_broker_setting(name):
                 setting.parse(text)
     _refuse_first(broker_problems(broker_settings(layers)))
-
-
-def add_items(group: type[Settings], name: str, current: str | None, text: str) -> str:
-    """Return a list with the items of `text` added to what is set, or to the default."""
-    items = _items(group, name, current)
-    return ",".join(dict.fromkeys([*items, *_split(text)]))
-
-
-def remove_items(group: type[Settings], name: str, current: str | None, text: str) -> str:
-    """Return a list without the items of `text`."""
-    removed = _split(text)
-    return ",".join(item for item in _items(group, name, current) if item not in removed)
 
 
 def _check_declared(group: type[Settings], kind: str, texts: Texts) -> None:
@@ -117,20 +104,3 @@ def _is_pattern(text: str) -> bool:
     except re.error:
         return False
     return True
-
-
-def _items(group: type[Settings], name: str, current: str | None) -> tuple[str, ...]:
-    setting = _declared_list(group.declared, name)
-    return _split(current if current is not None else setting.default_text or "")
-
-
-def _declared_list(declared: Mapping[str, Setting[object]], name: str) -> Setting[object]:
-    if name not in declared or declared[name].kind is not Kind.LIST:
-        raise SettingError(f"{name}: it is not a list, so nothing can be added or removed")
-    return declared[name]
-
-
-def _split(text: str) -> tuple[str, ...]:
-    value = parse_as(Kind.LIST, text)
-    assert isinstance(value, tuple)
-    return value

@@ -4,15 +4,12 @@ import pytest
 
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.changes import (
-    add_items,
     check_brokers,
     check_client_metrics,
     check_group,
     check_topic,
-    remove_items,
 )
 from moldau.metadata.settings.effective import BrokerLayers
-from moldau.metadata.settings.kafka_resources import TopicSettings
 from moldau.metadata.settings.setting import SettingError
 
 BROKER = BrokerSettings({})
@@ -84,13 +81,3 @@ def test_refused_topics(overrides: dict[str, str], line: str) -> None:
 def test_refused_client_metrics(texts: dict[str, str]) -> None:
     with pytest.raises(SettingError):
         check_client_metrics(texts)
-
-
-def test_lists_grow_and_shrink() -> None:
-    name = "cleanup.policy"
-    assert add_items(TopicSettings, name, None, "compact") == "delete,compact"
-    assert add_items(TopicSettings, name, "compact", "compact, delete") == "compact,delete"
-    assert remove_items(TopicSettings, name, "compact,delete", "delete") == "compact"
-    assert remove_items(TopicSettings, name, None, "delete") == ""
-    with pytest.raises(SettingError, match="not a list"):
-        add_items(TopicSettings, "retention.ms", None, "1")
