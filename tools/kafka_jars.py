@@ -31,6 +31,20 @@ SERVER = tuple(
 # What the server's classes, and all of Kafka's, need besides to run.
 SERVER_CLIENTS = "kafka-clients-4.3.1"
 LOGGING = "slf4j-api-1.7.36"
+ADDRESSES = "commons-validator-1.10.1"
+
+# Where the server declares its settings.
+SETTINGS = (
+    *SERVER,
+    "kafka-group-coordinator-api-4.3.1",
+    "kafka-server-4.3.1",
+    "kafka-server-common-4.3.1",
+    SERVER_CLIENTS,
+    ADDRESSES,
+)
+
+GROUPS = {LOGGING: "org.slf4j", ADDRESSES: "commons-validator"}
+"""Maven's groups of the jars that are not Kafka's."""
 
 CACHE = Path(".cache/jars")
 
@@ -42,7 +56,7 @@ def jar(name: str, folder: Path = CACHE) -> Path:
     path = folder / f"{name}.jar"
     if not path.exists():
         artifact, version = name.rsplit("-", 1)
-        group = "org.slf4j" if name == LOGGING else "org.apache.kafka"
+        group = GROUPS.get(name, "org.apache.kafka")
         subprocess.run(
             [
                 *("mvn", "-q", "-U", "dependency:copy"),

@@ -1,0 +1,83 @@
+"""The values that count: a broker's settings in layers, and what topics and groups override."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from moldau.metadata.settings import kafka_synonyms
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.kafka_resources import GroupSettings, TopicSettings
+from moldau.metadata.settings.kinds import Value
+from moldau.metadata.settings.setting import Settings
+
+Texts = Mapping[str, str]
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLayers:
+    """The texts set for a broker: later fields win. What is set nowhere has its default."""
+
+    static: Texts = field(default_factory=dict)
+    """From its file and command line."""
+    dynamic_default: Texts = field(default_factory=dict)
+    """In the cluster's metadata, for all brokers."""
+    dynamic: Texts = field(default_factory=dict)
+    """In the cluster's metadata, for this broker."""
+
+    def texts(self) -> dict[str, str]:
+        """Return the text that counts for each setting; a layer hides all synonyms of its own."""
+        merged = with_node_id(self.static)
+        for layer in (self.dynamic_default, self.dynamic):
+            for name in layer:
+                for synonym, _ in kafka_synonyms.BROKER.get(name, ()):
+                    merged.pop(synonym, None)
+            merged.update(layer)
+        return merged
+
+
+def with_node_id(static: Texts) -> dict[str, str]:
+    """Copy the texts so that `broker.id` and `node.id` stand for each other."""
+    texts = dict(static)
+    for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+        if other in static:
+            texts.setdefault(name, static[other])
+    return texts
+
+
+def broker_settings(layers: BrokerLayers) -> BrokerSettings:
+    """Return a broker's settings, typed; raise `SettingError` for a text that does not fit."""
+    return BrokerSettings.parse(layers.texts())
+
+
+def topic_settings(broker: BrokerSettings, overrides: Texts) -> TopicSettings:
+    """Return a topic's settings, typed: its own, else the broker's, else the defaults."""
+    settings = _with_defaults(TopicSettings, broker, kafka_synonyms.TOPIC, overrides)
+    # Hours and minutes below zero mean "for ever" as well, and become as many milliseconds.
+    if settings.retention_ms < 0 and "retention.ms" not in overrides:
+        return TopicSettings({**settings.values, "retention.ms": -1})
+    return settings
+
+
+def group_settings(broker: BrokerSettings, overrides: Texts) -> GroupSettings:
+    """Return a group's settings, typed: its own, else the broker's, else the defaults."""
+    return _with_defaults(GroupSettings, broker, kafka_synonyms.GROUP, overrides)
+
+
+def _with_defaults(
+    group: type[AnySettings],
+    broker: BrokerSettings,
+    synonyms: Mapping[str, tuple[tuple[str, int], ...]],
+    overrides: Texts,
+) -> AnySettings:
+    values = dict[str, Value]()
+    for name, candidates in synonyms.items():
+        for synonym, factor in candidates:
+            value = broker.values[synonym]
+            if value is not None:
+                values[name] = value if factor == 1 else cast("int", value) * factor
+                break
+    for name, text in overrides.items():
+        if name in group.declared:
+            values[name] = group.declared[name].parse(text)
+    return group(values)

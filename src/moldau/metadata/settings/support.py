@@ -1,0 +1,267 @@
+"""What each setting does here: honoured, or not honoured and why; the one place that says so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.kafka_resources import (
+    BrokerQuotaSettings,
+    ClientMetricsSettings,
+    ClientQuotaSettings,
+    GroupSettings,
+    IpQuotaSettings,
+    TopicSettings,
+)
+from moldau.metadata.settings.setting import Settings
+
+Table: TypeAlias = Mapping[str, str]
+"""Names, each with a note. What is not honoured may be the beginning of names with a * behind;
+the longest that fits counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """`note` says why a setting is not honoured, or what is special about how it is."""
+
+    is_honoured: bool
+    note: str = ""
+
+
+def support_of(group: type[Settings], name: str) -> Support:
+    """Return what a setting of `group` does; a KeyError means that nobody has said it yet."""
+    honoured, refused = TABLES[group]
+    best = max((key for key in (*honoured, *refused) if _fits(key, name)), key=len, default=None)
+    if best is None:
+        raise KeyError(name)
+    is_honoured = best in honoured
+    return Support(is_honoured, (honoured if is_honoured else refused)[best])
+
+
+def _fits(key: str, name: str) -> bool:
+    return name.startswith(key[:-1]) if key.endswith("*") else name == key
+
+
+_CLUSTER: Final = "there is one node; this comes with clusters"
+_CODE: Final = "no setting names code to load"
+_GROUPS: Final = "comes with groups"
+_LOOP: Final = "one event loop serves a broker; for more cores, start more brokers"
+_PARKED: Final = "a parked request leaves the waiting room when it is answered; nothing is purged"
+_QUOTAS: Final = "comes with quotas"
+_RATES: Final = "Prometheus computes rates from counters"
+_SECURITY: Final = "comes with security; a listener that needs it is refused"
+_SHARES: Final = "comes with share groups"
+_TESTS: Final = "an internal setting of Kafka's own tests"
+_TIERED: Final = "there is no tiered storage"
+_TRANSACTIONS: Final = "comes with transactions"
+
+BROKER_HONOURED: Final[Table] = {
+    # Who and where the node is.
+    "advertised.listeners": "without it each client is told the address that it connected to",
+    "broker.id": "the older name of node.id",
+    "broker.rack": "",
+    "controller.listener.names": "a quorum of one voter needs no such listener",
+    "inter.broker.listener.name": "",
+    "listener.security.protocol.map": "",
+    "listeners": "localhost is 127.0.0.1 and ::1",
+    "node.id": "",
+    "process.roles": "broker,controller until there are clusters",
+    # Connections.
+    "connections.max.idle.ms": "",
+    "max.connection.creation.rate": "",
+    "max.connections": "",
+    "max.connections.per.ip": "",
+    "max.connections.per.ip.overrides": "",
+    "queued.max.request.bytes": "over all connections",
+    "queued.max.requests": "over all connections",
+    "socket.listen.backlog.size": "",
+    "socket.receive.buffer.bytes": "",
+    "socket.request.max.bytes": "",
+    "socket.send.buffer.bytes": "",
+    # Topics.
+    "auto.create.topics.enable": "",
+    "default.replication.factor": "",
+    "delete.topic.enable": "",
+    "min.insync.replicas": "",
+    "num.partitions": "",
+    # Fetching and producing.
+    "compression.gzip.level": "",
+    "compression.lz4.level": "",
+    "compression.type": "",
+    "compression.zstd.level": "",
+    "fetch.max.bytes": "",
+    "max.incremental.fetch.session.cache.slots": "",
+    "max.request.partition.size.limit": "",
+    "message.max.bytes": "",
+    "producer.id.expiration.check.interval.ms": "",
+    "producer.id.expiration.ms": "",
+    "telemetry.max.bytes": "",
+    # The log.
+    "log.cleaner.backoff.ms": "",
+    "log.cleaner.dedupe.buffer.size": "",
+    "log.cleaner.delete.retention.ms": "",
+    "log.cleaner.enable": "",
+    "log.cleaner.io.max.bytes.per.second": "",
+    "log.cleaner.max.compaction.lag.ms": "",
+    "log.cleaner.min.cleanable.ratio": "",
+    "log.cleaner.min.compaction.lag.ms": "",
+    "log.cleanup.policy": "",
+    "log.dir": "",
+    "log.dirs": "",
+    "log.flush.interval.messages": "",
+    "log.flush.interval.ms": "",
+    "log.flush.scheduler.interval.ms": "",
+    "log.flush.start.offset.checkpoint.interval.ms": "",
+    "log.index.interval.bytes": "",
+    "log.index.size.max.bytes": "",
+    "log.message.timestamp.after.max.ms": "",
+    "log.message.timestamp.before.max.ms": "",
+    "log.message.timestamp.type": "",
+    "log.retention.bytes": "",
+    "log.retention.check.interval.ms": "",
+    "log.retention.hours": "",
+    "log.retention.minutes": "",
+    "log.retention.ms": "",
+    "log.roll.hours": "",
+    "log.roll.jitter.hours": "",
+    "log.roll.jitter.ms": "",
+    "log.roll.ms": "",
+    "log.segment.bytes": "",
+    "log.segment.delete.delay.ms": "",
+    "replica.high.watermark.checkpoint.interval.ms": "",
+    # The metadata log.
+    "metadata.log.dir": "",
+    "metadata.log.max.record.bytes.between.snapshots": "",
+    "metadata.log.max.snapshot.interval.ms": "",
+    "metadata.log.segment.bytes": "",
+    "metadata.log.segment.ms": "",
+    "metadata.max.retention.bytes": "",
+    "metadata.max.retention.ms": "",
+    # Our own.
+    "durability": "what an acknowledged write has reached; page-cache is Kafka's way",
+    "metadata.version": "the release that a new data directory is formatted for",
+    "moldau.batch.decompressed.max.bytes": "how large a compressed batch may be once opened",
+    "moldau.connection.pending.max.bytes": "bytes read before they are answered",
+    "moldau.connection.pending.max.requests": "requests read before they are answered",
+    "moldau.connection.stall.max.ms": "how long a peer may stop inside a frame",
+    "moldau.connection.unsent.max.bytes": "responses that wait before reading stops",
+    "moldau.disk.free.warn.bytes": "a directory with less free space is worth a warning",
+    "moldau.disk.reserve.bytes": "kept in each directory for metadata and deletions",
+    "moldau.metrics.listener": "metrics over HTTP, in Prometheus' format",
+    "moldau.open.files.max": "how many segment and index files stay open",
+    "moldau.shutdown.max.ms": "how long requests may take to end when the broker stops",
+}
+
+BROKER_NOT_HONOURED: Final[Table] = {
+    "add.partitions.to.txn.*": _TRANSACTIONS,
+    "alter.config.policy.class.name": _CODE,
+    "alter.log.dirs.replication.quota.*": _QUOTAS,
+    "authorizer.class.name": _SECURITY,
+    "auto.leader.rebalance.enable": _CLUSTER,
+    "background.threads": "background work runs on the event loop and in a small pool",
+    "broker.heartbeat.interval.ms": _CLUSTER,
+    "broker.session.timeout.ms": _CLUSTER,
+    "client.quota.callback.class": _CODE,
+    "config.providers": _CODE,
+    "connection.failed.authentication.delay.ms": _SECURITY,
+    "connections.max.reauth.ms": _SECURITY,
+    "controlled.shutdown.enable": _CLUSTER,
+    "controller.performance.*": "metrics measure the controller",
+    "controller.quorum.*": "this node is the only voter; others come with clusters",
+    "controller.quota.*": _QUOTAS,
+    "controller.socket.timeout.ms": _CLUSTER,
+    "cordoned.log.dirs": "no directory can be closed to new partitions yet",
+    "create.topic.policy.class.name": _CODE,
+    "delegation.token.*": _SECURITY,
+    "delete.records.purgatory.*": _PARKED,
+    "early.start.listeners": "all listeners open when the broker is ready",
+    "fetch.purgatory.*": _PARKED,
+    "follower.fetch.last.tiered.offset.enable": _TIERED,
+    "group.*": _GROUPS,
+    "group.share.*": _SHARES,
+    "initial.broker.registration.timeout.ms": _CLUSTER,
+    "internal.metadata.*": _TESTS,
+    "kafka.metrics.*": _CODE,
+    "leader.imbalance.check.interval.seconds": _CLUSTER,
+    "log.cleaner.io.buffer.*": "compaction reads whole segments, one at a time",
+    "log.cleaner.threads": "one worker compacts",
+    "log.dir.failure.timeout.ms": _CLUSTER,
+    "log.flush.offset.checkpoint.interval.ms": "written at every roll, and every second of syncing",
+    "log.initial.task.delay.ms": _TESTS,
+    "log.local.retention.*": _TIERED,
+    "log.preallocate": "segments grow as they are written",
+    "metadata.max.idle.interval.ms": "the metadata log has no idle records",
+    "metric.reporters": _CODE,
+    "metrics.*": _RATES,
+    "num.io.threads": _LOOP,
+    "num.network.threads": _LOOP,
+    "num.recovery.threads.per.data.dir": "one worker for each directory recovers logs",
+    "num.replica.alter.log.dirs.threads": "partitions move between directories one by one",
+    "num.replica.fetchers": _CLUSTER,
+    "offset.*": _GROUPS,
+    "offsets.*": _GROUPS,
+    "principal.builder.class": _CODE,
+    "producer.purgatory.*": _PARKED,
+    "quota.*": _QUOTAS,
+    "remote.*": _TIERED,
+    "replica.*": _CLUSTER,
+    "replication.quota.*": _QUOTAS,
+    "request.timeout.ms": _CLUSTER,
+    "sasl.*": _SECURITY,
+    "security.*": _SECURITY,
+    "server.max.startup.time.ms": "a start takes as long as recovery takes",
+    "share.*": _SHARES,
+    "socket.connection.setup.*": _CLUSTER,
+    "ssl.*": _SECURITY,
+    "transaction.*": _TRANSACTIONS,
+    "transactional.id.expiration.ms": _TRANSACTIONS,
+    "unclean.leader.election.*": _CLUSTER,
+    "unstable.*": "only released versions are declared",
+}
+
+TOPIC_HONOURED: Final[Table] = {
+    "cleanup.policy": "",
+    "compression.gzip.level": "",
+    "compression.lz4.level": "",
+    "compression.type": "",
+    "compression.zstd.level": "",
+    "delete.retention.ms": "",
+    "file.delete.delay.ms": "",
+    "flush.messages": "",
+    "flush.ms": "",
+    "index.interval.bytes": "",
+    "max.compaction.lag.ms": "",
+    "max.message.bytes": "",
+    "message.timestamp.after.max.ms": "",
+    "message.timestamp.before.max.ms": "",
+    "message.timestamp.type": "",
+    "min.cleanable.dirty.ratio": "",
+    "min.compaction.lag.ms": "",
+    "min.insync.replicas": "",
+    "retention.bytes": "",
+    "retention.ms": "",
+    "segment.bytes": "",
+    "segment.index.bytes": "",
+    "segment.jitter.ms": "",
+    "segment.ms": "",
+}
+
+TOPIC_NOT_HONOURED: Final[Table] = {
+    "follower.replication.throttled.replicas": _QUOTAS,
+    "internal.segment.bytes": _TESTS,
+    "leader.replication.throttled.replicas": _QUOTAS,
+    "local.retention.*": _TIERED,
+    "preallocate": BROKER_NOT_HONOURED["log.preallocate"],
+    "remote.*": _TIERED,
+    "unclean.leader.election.enable": _CLUSTER,
+}
+
+TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
+    BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
+    TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
+    GroupSettings: ({}, {"*": _GROUPS, "share.*": _SHARES}),
+    ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
+    BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
+    ClientQuotaSettings: ({}, {"*": _QUOTAS}),
+    IpQuotaSettings: ({}, {"*": _QUOTAS}),
+}
