@@ -27,8 +27,8 @@ PYTHON_MIN = (3, 11)
 def main() -> int:
     """Install what the named target needs."""
     target = sys.argv[1]
-    if missing := list(_missing()):
-        print("\n".join(f"moldau: {line}" for line in missing), file=sys.stderr)
+    if lines := missing():
+        print("\n".join(f"moldau: {line}" for line in lines), file=sys.stderr)
         return 1
     if not (BIN / "python").exists():
         _say("creating .venv")
@@ -40,7 +40,8 @@ def main() -> int:
     return 0
 
 
-def _missing() -> list[str]:
+def missing() -> list[str]:
+    """Return a line for each thing that this machine lacks."""
     found = []
     if sys.version_info < PYTHON_MIN:
         have = sys.version.split()[0]
