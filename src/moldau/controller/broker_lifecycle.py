@@ -270,15 +270,11 @@ def _change_partitions(
     may_lead: Callable[[int], bool],
 ) -> Iterator[PartitionChangeRecord]:
     for topic in cluster.image.topics:
+        election = usual_election(cluster, topic)
         for index, partition in topic.partitions.items():
             if concerns(partition):
                 change = change_partition(
-                    cluster,
-                    topic,
-                    index,
-                    wish(partition),
-                    may_lead=may_lead,
-                    election=usual_election(cluster, topic),
+                    cluster, topic, index, wish(partition), may_lead=may_lead, election=election
                 )
                 if change is not None:
                     yield change
