@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run check test fuzz bench clean
+.PHONY: help run check test fuzz asan bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,6 +30,10 @@ test: check  ## All tests: check, oracles, other people's clients, a sample of e
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
 	MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
+
+asan: python  ## The kernels' tests and fuzzers under AddressSanitizer (docs/sanitizer.md)
+	@$(INSTALL) dev
+	tools/sanitize.sh
 
 bench: python  ## Measure against the peers; print ratios, store them in bench/results/
 	@$(INSTALL) dev

@@ -19,8 +19,21 @@ CLIENT = (
     "org.xerial.snappy:snappy-java:1.1.10.7",
 )
 
-SERVER_FOLDER = ROOT / ".cache" / "kafka-4.3.1"
 SERVER = (
+    "org.apache.kafka:kafka-clients:4.3.1",
+    "org.apache.kafka:kafka-server-common:4.3.1",
+    "org.apache.kafka:kafka-storage:4.3.1",
+    "org.apache.kafka:kafka-storage-api:4.3.1",
+    "com.yammer.metrics:metrics-core:2.2.0",
+    "com.fasterxml.jackson.core:jackson-annotations:2.21",
+    "com.fasterxml.jackson.core:jackson-core:2.21.2",
+    "com.fasterxml.jackson.core:jackson-databind:2.21.2",
+    *CLIENT[1:],
+)
+
+# What `server_classpath` resolves with all that it depends on: brokers and tools.
+WHOLE_SERVER_FOLDER = ROOT / ".cache" / "kafka-4.3.1"
+WHOLE_SERVER = (
     "org.apache.kafka:kafka_2.13:4.3.1",
     "org.apache.kafka:kafka-tools:4.3.1",
     "org.apache.logging.log4j:log4j-slf4j2-impl:2.25.1",
@@ -60,21 +73,21 @@ def server_classpath() -> str:
     """
     if shutil.which("java") is None:
         pytest.skip("there is no java on this machine")
-    if not SERVER_FOLDER.is_dir():
+    if not WHOLE_SERVER_FOLDER.is_dir():
         if shutil.which("mvn") is None:
-            pytest.skip(f"there is no {SERVER_FOLDER}, and no mvn to fetch it with")
+            pytest.skip(f"there is no {WHOLE_SERVER_FOLDER}, and no mvn to fetch it with")
         _fetch_server()
-    return f"{SERVER_FOLDER}/*"
+    return f"{WHOLE_SERVER_FOLDER}/*"
 
 
 def _fetch_server() -> None:
     dependencies = "".join(
         "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
         "</dependency>".format(*artifact.split(":"))
-        for artifact in SERVER
+        for artifact in WHOLE_SERVER
     )
-    SERVER_FOLDER.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=SERVER_FOLDER.parent) as folder:
+    WHOLE_SERVER_FOLDER.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=WHOLE_SERVER_FOLDER.parent) as folder:
         pom = Path(folder) / "pom.xml"
         pom.write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>moldau</groupId>"
@@ -84,7 +97,7 @@ def _fetch_server() -> None:
         command = ("mvn", "-q", "-U", "-f", str(pom), "dependency:copy-dependencies")
         # In place only when complete, so that a run that was cut short leaves nothing half done.
         subprocess.run([*command, f"-DoutputDirectory={folder}/lib"], check=True, timeout=600)
-        (Path(folder) / "lib").rename(SERVER_FOLDER)
+        (Path(folder) / "lib").rename(WHOLE_SERVER_FOLDER)
 
 
 def run(program: str, *arguments: str, artifacts: tuple[str, ...] = CLIENT) -> str:

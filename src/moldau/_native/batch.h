@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bigendian.h"
+#include "wire.h"
 #include "crc32c.h"
 
 enum {

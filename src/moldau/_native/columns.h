@@ -138,7 +138,7 @@ static int columns_reserve_headers(columns *c, int64_t more)
 #endif
 #define COLUMNS_SPARE_BYTES_MAX (8 << 20)
 
-static columns *columns_spare[COLUMNS_SPARE_MAX + 1];
+static columns *columns_spare[COLUMNS_SPARE_MAX + 1]; /* one more: C has no empty arrays */
 
 /* Called by whoever drops the columns last, in any thread. */
 static void columns_retire(shared_memory *memory)
@@ -256,7 +256,7 @@ static int columns_append_batch(columns *c, const columns_batch *batch, const ui
 {
     record_walk walk;
     record_view view = {0};
-    int status = COLUMNS_FINE;
+    int status = COLUMNS_FINE, with_headers = c->with_headers;
     int64_t row = c->row_count;
     /* A record takes some bytes, whatever the header's count says. */
     int64_t rows_max = size / RECORD_SIZE_MIN;
@@ -275,7 +275,7 @@ static int columns_append_batch(columns *c, const columns_batch *batch, const ui
         c->timestamp[row] = batch->log_append_time ? batch->max_timestamp : view.timestamp;
         columns_append(&c->key, row, data + view.key, view.key_size);
         columns_append(&c->value, row, data + view.value, view.value_size);
-        if (view.header_count && c->with_headers) {
+        if (UNLIKELY(view.header_count && with_headers)) {
             status = columns_append_headers(c, row, data, &view);
             if (status != COLUMNS_FINE)
                 break;

@@ -243,7 +243,8 @@ cdef int _require(
     if found.partition(":")[0] not in formats.split() or schema.dictionary is not NULL:
         kind = "dictionary" if schema.dictionary is not NULL else f"type {found!r}"
         raise ProtocolError(f"column {schema.name.decode()!r}: Arrow {kind} cannot be encoded")
-    if array.n_buffers != n_buffers or array.length < rows:
+    if (array.n_buffers != n_buffers or array.n_children != schema.n_children
+            or array.length < rows):
         raise ProtocolError(f"column {schema.name.decode()!r}: buffers or rows are missing")
     return 0
 
@@ -314,8 +315,11 @@ cdef int _open(record_input *out, const ArrowSchema *schema, const ArrowArray *a
     cdef int64_t k, row, start = array.offset, rows = array.length
     cdef bint has_value = False
     cdef str name
+    if schema.release is NULL or array.release is NULL:
+        raise ValueError("the columns were taken by somebody else")
     if strcmp(schema.format, "+s") != 0:
         raise ProtocolError("not a record batch: an Arrow struct was expected")
+    _require(schema, array, "+s", 1, 0)
     if _validity(array) is not NULL:
         for row in range(start, start + rows):
             if not input_is_valid(_validity(array), row):

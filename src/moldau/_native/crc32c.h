@@ -12,12 +12,10 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <cpuid.h>
 #define CRC32C_INSTRUCTION "sse4.2"
-#define CRC32C_TARGET __attribute__((target("sse4.2")))
 #elif defined(__aarch64__)
 #define CRC32C_INSTRUCTION "armv8"
-#define CRC32C_TARGET
 #if defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -108,26 +106,30 @@ static inline uint32_t crc32c_skip(uint32_t tables[4][256], uint32_t crc)
            tables[3][crc >> 24];
 }
 
+/* Assembly, because compilers disagree on how one function asks for one instruction. */
 #if defined(__x86_64__)
 
-CRC32C_TARGET static inline uint32_t crc32c_step8(uint32_t crc, uint64_t x)
+static inline uint32_t crc32c_step8(uint32_t crc, uint64_t x)
 {
-    return (uint32_t)_mm_crc32_u64(crc, x);
+    uint64_t sum = crc;
+    __asm__("crc32q %1, %0" : "+r"(sum) : "r"(x));
+    return (uint32_t)sum;
 }
 
-CRC32C_TARGET static inline uint32_t crc32c_step1(uint32_t crc, uint8_t x)
+static inline uint32_t crc32c_step1(uint32_t crc, uint8_t x)
 {
-    return _mm_crc32_u8(crc, x);
+    __asm__("crc32b %1, %0" : "+r"(crc) : "q"(x));
+    return crc;
 }
 
 static int crc32c_detect(void)
 {
-    return __builtin_cpu_supports("sse4.2") != 0;
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & (1u << 20)) != 0; /* SSE4.2 */
 }
 
 #else
 
-/* Assembly, because gcc and clang disagree on how a function asks for the crc extension. */
 static inline uint32_t crc32c_step8(uint32_t crc, uint64_t x)
 {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(x));
@@ -152,7 +154,7 @@ static int crc32c_detect(void)
 #endif
 
 /* Sum blocks of three parts of `part` bytes each while they last. */
-CRC32C_TARGET static inline uint32_t crc32c_blocks(
+static inline uint32_t crc32c_blocks(
     uint32_t crc, const uint8_t **p, size_t *size, size_t part, uint32_t skip[4][256])
 {
     while (*size >= 3 * part) {
@@ -171,7 +173,7 @@ CRC32C_TARGET static inline uint32_t crc32c_blocks(
     return crc;
 }
 
-CRC32C_TARGET static uint32_t crc32c_by_instruction(uint32_t crc, const uint8_t *p, size_t size)
+static uint32_t crc32c_by_instruction(uint32_t crc, const uint8_t *p, size_t size)
 {
     crc = ~crc;
     crc = crc32c_blocks(crc, &p, &size, CRC32C_LONG, crc32c_skip_long);

@@ -12,7 +12,6 @@ cdef extern from "batch.h" nogil:
         ATTRIBUTE_DELETE_HORIZON
         BATCH_WHOLE
         BATCH_PARTIAL
-        BATCH_BAD_LENGTH
         BATCH_BAD_MAGIC
 
     ctypedef struct batch_header:
@@ -40,7 +39,6 @@ cdef extern from "walk.h" nogil:
         WALK_RECORD
         WALK_FINE
         WALK_LEFT_OVER
-        WALK_CUT_SHORT
         WALK_COUNT
         WALK_OFFSET_RANGE
         RECORD_SIZE_MIN

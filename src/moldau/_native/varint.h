@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
 #define VARINT32_BYTES_MAX 5
 #define VARINT64_BYTES_MAX 10
 
@@ -33,21 +35,22 @@ static inline uint8_t *varint_put(uint8_t *p, int64_t x)
     return p;
 }
 
-/* Read a varint of one or two bytes at data[*position], before `limit`; 0 if it is not one. */
+/* Read a varint of one or two bytes at data[*position], before `limit`; 0 if it is not one. `raw`
+ * is still zigzag. */
 static inline int varint_get_short(const uint8_t *data, int64_t *position, int64_t limit,
-                                   int64_t *number)
+                                   uint64_t *raw)
 {
     int64_t p = *position;
-    if (p >= limit)
+    if (UNLIKELY(p >= limit))
         return 0;
     uint64_t u = data[p];
     if (u >= 0x80) {
-        if (limit - p < 2 || data[p + 1] >= 0x80)
+        if (UNLIKELY(limit - p < 2 || data[p + 1] >= 0x80))
             return 0;
         u = (u & 0x7f) | (uint64_t)data[++p] << 7;
     }
     *position = p + 1;
-    *number = unzigzag(u);
+    *raw = u;
     return 1;
 }
 

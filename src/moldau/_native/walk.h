@@ -179,13 +179,13 @@ static inline void walk_note_timestamp(record_walk *w)
         return WALK_BAD;                                                                           \
     } while (0)
 
-/* Read a varint into `number`; the walk goes on at `where` when it is cut.
+/* Read a varint into `raw`, still zigzag; the walk goes on at `where` when it is cut.
  *
  * Nearly all are short and whole, and take the quick way. The other way, which is also where the
  * walk goes on, reads byte by byte, up to `bytes_max`; a bit that a value of `width` bits has no
  * room for is an error (Java drops it in silence). */
 #define WALK_VARINT(where, width, bytes_max)                                                       \
-    if (!varint_get_short(data, &position, limit, &number)) {                                      \
+    if (UNLIKELY(!varint_get_short(data, &position, limit, &raw))) {                               \
     case where:                                                                                    \
         for (;;) {                                                                                 \
             if (position >= record_end)                                                            \
@@ -203,28 +203,44 @@ static inline void walk_note_timestamp(record_walk *w)
             if (varint_bits == 7 * (bytes_max))                                                    \
                 WALK_FAIL(WALK_VARINT_LENGTH);                                                     \
         }                                                                                          \
-        number = unzigzag(varint);                                                                 \
+        raw = varint;                                                                              \
         varint = 0;                                                                                \
         varint_bits = 0;                                                                           \
     }
 
 #define WALK_VARINT32(where) WALK_VARINT(where, 32, VARINT32_BYTES_MAX)
 #define WALK_VARINT64(where) WALK_VARINT(where, 64, VARINT64_BYTES_MAX)
+
+/* What `raw` says of a length, a count or an offset delta, none of which is negative but for the
+ * length -1, null. Without zigzag that is a bit and a shift. */
+#define RAW_IS_NEGATIVE (raw & 1)
+#define RAW_IS_NULL (raw == 1)
+#define RAW_NUMBER ((int64_t)(raw >> 1))
+#define RAW_SIZE (RAW_IS_NULL ? -1 : (int32_t)RAW_NUMBER)
+
+/* Go over the bytes of a field whose length was read, or fail if they leave the record. */
+#define WALK_OVER(why)                                                                             \
+    do {                                                                                           \
+        if (RAW_IS_NEGATIVE || RAW_NUMBER > record_end - position)                                 \
+            WALK_FAIL(why);                                                                        \
+        position += RAW_NUMBER;                                                                    \
+    } while (0)
+
 #define WALK_FALL_THROUGH __attribute__((fallthrough))
 
 /* Walk to the end of the next record in data[0..size), or as far as the bytes go.
  *
- * `view`, which a caller with pieces leaves NULL, is filled on WALK_RECORD. On WALK_MORE all bytes
- * are used, and the next call brings the next piece.
+ * `view` is filled on WALK_RECORD; it is for a payload in one piece, and in place of what the walk
+ * finds about timestamps. On WALK_MORE all bytes are used, and the next call brings the next piece.
  *
  * Inlined into a loop over a local `record_walk`, the whole walk lives in registers: twice as fast
  * as through a pointer. */
 __attribute__((always_inline)) static inline int walk_next(
     record_walk *w, const uint8_t *data, int64_t size, record_view *view)
 {
-    int64_t position = w->position, record_end = w->record_end, number;
+    int64_t position = w->position, record_end = w->record_end;
     int64_t limit = record_end < size ? record_end : size; /* of the quick way */
-    uint64_t varint = w->varint;
+    uint64_t raw, varint = w->varint;
     int varint_bits = w->varint_bits;
 
     switch (w->state) {
@@ -237,9 +253,9 @@ __attribute__((always_inline)) static inline int walk_next(
             WALK_SUSPEND(AT_START);
         }
         WALK_VARINT32(AT_LENGTH)
-        if (number < RECORD_BODY_SIZE_MIN)
+        if (RAW_IS_NEGATIVE || RAW_NUMBER < RECORD_BODY_SIZE_MIN)
             WALK_FAIL(WALK_RECORD_LENGTH);
-        record_end = position + number;
+        record_end = position + RAW_NUMBER;
         limit = record_end < size ? record_end : size;
         WALK_FALL_THROUGH;
     case AT_ATTRIBUTES:
@@ -247,50 +263,45 @@ __attribute__((always_inline)) static inline int walk_next(
             WALK_SUSPEND(AT_ATTRIBUTES);
         position++;
         WALK_VARINT64(AT_TIMESTAMP)
-        w->timestamp = wrapping_add(w->base_timestamp, number);
+        w->timestamp = wrapping_add(w->base_timestamp, unzigzag(raw));
         WALK_VARINT32(AT_OFFSET)
-        if (number <= w->offset_delta || number > w->last_offset_delta ||
-            (w->consecutive && number != w->records_done))
+        if (RAW_IS_NEGATIVE || RAW_NUMBER <= w->offset_delta ||
+            RAW_NUMBER > w->last_offset_delta ||
+            (w->consecutive && RAW_NUMBER != w->records_done))
             WALK_FAIL(WALK_OFFSET_DELTA);
-        w->offset_delta = (int32_t)number;
-        walk_note_timestamp(w);
+        w->offset_delta = (int32_t)RAW_NUMBER;
+        if (!view)
+            walk_note_timestamp(w);
         WALK_VARINT32(AT_KEY)
-        if (number < -1 || number > record_end - position)
-            WALK_FAIL(WALK_KEY_LENGTH);
         if (view) {
             view->key = position;
-            view->key_size = (int32_t)number;
+            view->key_size = RAW_SIZE;
         }
-        if (number < 0)
+        if (RAW_IS_NULL)
             w->keyless_count++;
         else
-            position += number;
+            WALK_OVER(WALK_KEY_LENGTH);
         WALK_VARINT32(AT_VALUE)
-        if (number < -1 || number > record_end - position)
-            WALK_FAIL(WALK_VALUE_LENGTH);
         if (view) {
             view->value = position;
-            view->value_size = (int32_t)number;
+            view->value_size = RAW_SIZE;
         }
-        if (number > 0)
-            position += number;
+        if (!RAW_IS_NULL)
+            WALK_OVER(WALK_VALUE_LENGTH);
         WALK_VARINT32(AT_HEADER_COUNT)
-        if (number < 0 || number > (record_end - position) / 2)
+        /* A header takes two bytes at least. */
+        if (RAW_IS_NEGATIVE || RAW_NUMBER > (record_end - position) / 2)
             WALK_FAIL(WALK_HEADER_COUNT);
         if (view) {
             view->headers = position;
-            view->header_count = (int32_t)number;
+            view->header_count = (int32_t)RAW_NUMBER;
         }
-        for (w->headers_left = (int32_t)number; w->headers_left > 0; w->headers_left--) {
+        for (w->headers_left = (int32_t)RAW_NUMBER; w->headers_left > 0; w->headers_left--) {
             WALK_VARINT32(AT_HEADER_KEY)
-            if (number < 0 || number > record_end - position)
-                WALK_FAIL(WALK_HEADER_KEY_LENGTH);
-            position += number;
+            WALK_OVER(WALK_HEADER_KEY_LENGTH);
             WALK_VARINT32(AT_HEADER_VALUE)
-            if (number < -1 || number > record_end - position)
-                WALK_FAIL(WALK_HEADER_VALUE_LENGTH);
-            if (number > 0)
-                position += number;
+            if (!RAW_IS_NULL)
+                WALK_OVER(WALK_HEADER_VALUE_LENGTH);
         }
         if (position != record_end)
             WALK_FAIL(WALK_RECORD_SIZE);

@@ -28,9 +28,45 @@ class CorruptSnapshotError(Exception):
         self.path = path
 
 
-class ProducerError(Exception):
-    """A batch does not follow what its producer wrote before; `code` is what the client is told."""
+class AppendError(Exception):
+    """Nothing of what was to be appended is; `code` is what the client is told."""
 
-    def __init__(self, code: ErrorCode, reason: str) -> None:
+    def __init__(
+        self, code: ErrorCode, reason: str, record_errors: tuple[tuple[int, str], ...] = ()
+    ) -> None:
         super().__init__(reason)
         self.code = code
+        self.record_errors = record_errors
+        """Which records of the batch are at fault, by their number, and why."""
+
+
+class ProducerError(AppendError):
+    """A batch does not follow what its producer wrote before."""
+
+
+class StorageFullError(AppendError):
+    """The disk is full: everything staged since the last write that went well is undone."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+class UnexpectedOffsetError(Exception):
+    """What a follower fetched does not follow the end of its log."""
+
+
+class OffsetOutOfRangeError(Exception):
+    """There is no such offset in the log. Kafka's OFFSET_OUT_OF_RANGE."""
+
+    def __init__(self, offset: int, log_start: int, log_end: int) -> None:
+        super().__init__(f"offset {offset} is not in {log_start} to {log_end}")
+        self.offset = offset
+
+
+class CorruptLogError(Exception):
+    """Records that were synced are damaged: only another replica can bring them back."""
+
+    def __init__(self, path: str, position: int, reason: str) -> None:
+        super().__init__(f"{path}: at byte {position}: {reason}")
+        self.path = path
+        self.position = position

@@ -1,6 +1,6 @@
 """What a partition remembers of one idempotent producer."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
@@ -41,6 +41,10 @@ class ProducerState:
     transaction_first_offset: Offset = NO_OFFSET  # none is open
     next_sequence: int = 0  # the only one that may follow in this epoch
     batches: list[KeptBatch] = field(default_factory=list)
+
+    def copy(self) -> "ProducerState":
+        """Return the state as it is, to go back to."""
+        return replace(self, batches=self.batches.copy())
 
     def find_duplicate(self, base_sequence: int, last_offset_delta: int) -> WrittenBatch | None:
         """Return the batch of this epoch that has exactly this range of sequence numbers."""

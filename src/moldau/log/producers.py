@@ -37,10 +37,11 @@ class Producers:
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_states", "_transactions")
+    __slots__ = ("_before", "_states", "_transactions")
 
     def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         self._states: dict[int, ProducerState] = {state.producer_id: state for state in states}
+        self._before: dict[int, ProducerState | None] = {}  # what changed since the last mark
         self._transactions = UnstableTransactions()
         begun = [s for s in self._states.values() if s.transaction_first_offset >= 0]
         for state in sorted(begun, key=lambda s: s.transaction_first_offset):
@@ -114,10 +115,8 @@ class Producers:
 
     def apply(self, batch: Batch, segment_base_offset: Offset, position: Position) -> None:
         """Note a data batch whose offset is assigned; a transaction may begin at its position."""
-        state = self._states.get(batch.producer_id)
-        if state is None:
-            state = self._add(batch.producer_id, batch.producer_epoch)
-        elif state.producer_epoch != batch.producer_epoch:
+        state = self._change(batch)
+        if state.producer_epoch != batch.producer_epoch:
             state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         delta = batch.last_offset_delta
         sequence = last_sequence_of(batch.base_sequence, delta)
@@ -127,9 +126,7 @@ class Producers:
 
     def apply_marker(self, batch: Batch, marker: Marker) -> CompletedTransaction | None:
         """Note a marker whose offset is assigned; None if the transaction wrote nothing here."""
-        state = self._states.get(batch.producer_id)
-        if state is None:
-            state = self._add(batch.producer_id, batch.producer_epoch)
+        state = self._change(batch)
         state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp = marker.timestamp
@@ -164,10 +161,30 @@ class Producers:
             del self._states[state.producer_id]
         return len(expired)
 
-    def _add(self, producer_id: int, producer_epoch: int) -> ProducerState:
+    def mark(self) -> None:
+        """What was applied is written."""
+        self._before.clear()
+
+    def rewind(self, end_offset: Offset) -> None:
+        """What was applied since the last mark, from `end_offset` on, was not written after all."""
+        for producer_id, state in self._before.items():
+            if state is None:
+                del self._states[producer_id]
+            else:
+                self._states[producer_id] = state
+        self._before.clear()
+        self._transactions.rewind(end_offset)
+
+    def _change(self, batch: Batch) -> ProducerState:
+        """Return the state that `batch` changes, and remember what it was."""
+        producer_id = batch.producer_id
         assert producer_id >= 0, "only idempotent producers are known by an id"
-        state = ProducerState(ProducerId(producer_id), ProducerEpoch(producer_epoch))
-        self._states[producer_id] = state
+        state = self._states.get(producer_id)
+        if producer_id not in self._before:
+            self._before[producer_id] = None if state is None else state.copy()
+        if state is None:
+            state = ProducerState(ProducerId(producer_id), ProducerEpoch(batch.producer_epoch))
+            self._states[producer_id] = state
         return state
 
     def _begin(

@@ -78,6 +78,19 @@ class SparseIndex(ABC):
         self._tail = tail
         return tail
 
+    def extend(self, keys: "array[int]", values: "array[int]") -> None:
+        """Add entries that lie behind all others; `write` writes them."""
+        if not keys:
+            return
+        assert not self.count or self._last is None or keys[0] > self._last[0], (
+            f"{self.path}: {keys[0]}"
+        )
+        tail = self.prepare()
+        tail.keys.extend(keys)
+        tail.values.extend(values)
+        self._count += len(keys)
+        self._last = keys[-1], values[-1]
+
     def write(self) -> None:
         """Write the entries that were added since the last time, in one go."""
         tail = self._tail

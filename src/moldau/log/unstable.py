@@ -74,6 +74,17 @@ class UnstableTransactions:
         while self._completed and self._completed[0].last_offset < high_watermark:
             del self._unstable[self._completed.popleft().first_offset]
 
+    def rewind(self, end_offset: Offset) -> None:
+        """Undo everything that happened at `end_offset` and behind."""
+        while self._completed and self._completed[-1].last_offset >= end_offset:
+            transaction = self._completed.pop()
+            transaction.last_offset = Offset(-1)
+            self._open[transaction.first_offset] = transaction
+        kept = sorted(offset for offset in self._open if offset < end_offset)
+        self._open = {offset: self._open[offset] for offset in kept}
+        for offset in [offset for offset in self._unstable if offset >= end_offset]:
+            del self._unstable[offset]
+
     @property
     def first_open(self) -> Transaction | None:
         """The oldest transaction that is not decided."""

@@ -235,7 +235,7 @@ class FileDisk:
             raise DiskFailedError(path, f"sync failed: {self._reason(error)}") from error
 
     def _sync_names(self, fd: int, path: str) -> None:
-        # Not fdatasync: on ext4 it may do nothing for a directory whose size has not changed.
+        # Not fdatasync: it promises what is needed to read a file's data, and names are not that.
         try:
             os.fsync(fd)
         except OSError as error:

@@ -257,6 +257,20 @@ def test_capsules_of_another_kind() -> None:
         encode_columns(Forged())
 
 
+class Taken:
+    """Gives capsules that pyarrow has emptied before."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        capsules: tuple[object, object] = pa.record_batch({"value": [b"a"]}).__arrow_c_array__()
+        pa.RecordBatch._import_from_c_capsule(*capsules)
+        return capsules
+
+
+def test_capsules_that_were_emptied() -> None:
+    with pytest.raises(ValueError, match="taken by somebody else"):
+        encode_columns(Taken())
+
+
 def test_a_large_record_has_a_batch_of_its_own() -> None:
     arrow = pa.record_batch({"value": [b"a", b"x" * 1000, b"b"]})
     batches = encode_columns(arrow, batch_bytes_max=200)

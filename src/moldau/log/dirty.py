@@ -1,0 +1,117 @@
+"""What a partition has changed on disk and not synced yet."""
+
+from dataclasses import dataclass
+
+from moldau.kernel.ids import Offset
+from moldau.log.segment import Segment
+
+
+@dataclass(slots=True)
+class Dirty:
+    """What has to be synced for the log to be durable up to `end_offset`.
+
+    First the files, then the checkpoints (to be replaced with this content), then the names in the
+    directory. A file that is missing was removed by retention meanwhile, which is fine.
+    """
+
+    end_offset: Offset  # lowered when the log is cut in the meantime
+    files: tuple[str, ...]
+    checkpoints: tuple[tuple[str, bytes], ...]
+    directory: str | None  # None: it has no new names
+    segments: tuple[Segment, ...]  # whose names become durable
+    is_recovery_point_lower: bool
+    """The log was cut below it: its checkpoint must be replaced before anything else counts."""
+
+
+class DirtyFiles:
+    """Gathers changes until somebody syncs them."""
+
+    __slots__ = (
+        "_checkpoints",
+        "_directory",
+        "_files",
+        "_has_names",
+        "_is_lower",
+        "_segments",
+        "_taken",
+        "has_closed",
+    )
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._files: dict[str, None] = {}
+        self._checkpoints: dict[str, bytes] = {}
+        self._segments: dict[Offset, Segment] = {}
+        self._has_names = False
+        self._is_lower = False
+        self._taken: list[Dirty] = []  # what is being synced
+        self.has_closed = False  # a segment is complete: worth a sync whatever the durability
+
+    def __bool__(self) -> bool:
+        return bool(self._files or self._checkpoints or self._has_names)
+
+    def add_file(self, path: str) -> None:
+        """A file has new content."""
+        self._files[path] = None
+
+    def add_segment(self, segment: Segment) -> None:
+        """A segment has new content, and perhaps its files are new."""
+        path = segment.path
+        if path in self._files:
+            return
+        self._files[path] = None
+        if not segment.is_durable:
+            self._segments[segment.base_offset] = segment
+            self._has_names = True
+
+    def add_names(self) -> None:
+        """Files were made, renamed or removed."""
+        self._has_names = True
+
+    def add_checkpoint(self, path: str, content: bytes) -> None:
+        """A small file is to be replaced as a whole."""
+        self._checkpoints[path] = content
+
+    def remove_segment(self, segment: Segment) -> None:
+        """A segment has left the log."""
+        for path in segment.paths:
+            self._files.pop(path, None)
+        self._segments.pop(segment.base_offset, None)
+
+    def cut(self, end_offset: Offset, *, is_lower: bool) -> None:
+        """The log was cut: what is being synced vouches for nothing that comes there now."""
+        self._is_lower = self._is_lower or is_lower
+        for dirty in self._taken:
+            dirty.end_offset = min(dirty.end_offset, end_offset)
+
+    def take(self, end_offset: Offset) -> Dirty:
+        """Hand out everything that gathered."""
+        dirty = Dirty(
+            end_offset,
+            tuple(self._files),
+            tuple(self._checkpoints.items()),
+            self._directory if self._has_names else None,
+            tuple(self._segments.values()),
+            self._is_lower,
+        )
+        self._files.clear()
+        self._checkpoints.clear()
+        self._segments.clear()
+        self._has_names = self._is_lower = self.has_closed = False
+        self._taken.append(dirty)
+        return dirty
+
+    def done(self, dirty: Dirty) -> None:
+        """What was handed out is on the device."""
+        self._taken = [taken for taken in self._taken if taken is not dirty]
+        for segment in dirty.segments:
+            segment.is_durable = True
+
+    def put_back(self, dirty: Dirty) -> None:
+        """There was no room for a checkpoint: all of it is still to be synced."""
+        self._taken = [taken for taken in self._taken if taken is not dirty]
+        self._files = dict.fromkeys(dirty.files) | self._files
+        self._checkpoints = dict(dirty.checkpoints) | self._checkpoints
+        self._segments = {s.base_offset: s for s in dirty.segments} | self._segments
+        self._has_names = self._has_names or dirty.directory is not None
+        self._is_lower = self._is_lower or dirty.is_recovery_point_lower

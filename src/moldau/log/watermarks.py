@@ -1,0 +1,121 @@
+"""How far readers of a partition see, and where in the files that is."""
+
+from bisect import bisect_left
+from collections import deque
+from typing import Final
+
+from moldau.kernel.ids import Offset, Position
+from moldau.log.reading import Isolation, Place, segment_number_of
+from moldau.log.state import LogState
+
+WRITES_KEPT: Final = 64
+
+
+class Watermarks:
+    """The high watermark and the stable offset of a log, with their places.
+
+    The ends of the last writes are remembered: the high watermark moves from one to the next, and
+    readers at the end of the log ask for exactly these offsets.
+    """
+
+    __slots__ = ("_high", "_high_place", "_state", "_writes")
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        self._high = state.log_start
+        self._high_place: Place | None = None
+        self._writes: deque[tuple[Offset, Offset, int]] = deque(maxlen=WRITES_KEPT)
+
+    @property
+    def high(self) -> Offset:
+        """Below it every in-sync replica has everything."""
+        return self._high
+
+    @property
+    def stable(self) -> Offset:
+        """Below it every transaction is decided as well."""
+        unstable = self._state.producers.first_unstable
+        if unstable is None or unstable.first_offset >= self._high:
+            return self._high
+        return max(unstable.first_offset, self._state.log_start)
+
+    def note_write(self) -> None:
+        """A write went well."""
+        active = self._state.segments[-1]
+        tail = active.tail
+        assert tail is not None, "the last segment is written"
+        self._writes.append((tail.marked_end_offset, active.base_offset, active.size))
+
+    def advance(self, offset: Offset) -> bool:
+        """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
+        offset = min(offset, self._state.written_offset)
+        if offset <= self._high:
+            return False
+        self._set(offset)
+        self._state.producers.acknowledge(offset)
+        return True
+
+    def retreat(self, offset: Offset) -> None:
+        """The log was cut at `offset`."""
+        self._writes.clear()
+        self._set(max(min(self._high, offset), self._state.log_start))
+
+    def raise_to_start(self) -> None:
+        """The log starts later than before."""
+        if self._high < self._state.log_start:
+            self._set(self._state.log_start)
+
+    def forget_places(self) -> None:
+        """Segments were replaced."""
+        self._writes.clear()
+        self._high_place = None
+
+    def _set(self, offset: Offset) -> None:
+        self._high = offset
+        self._high_place = self.find_place(offset)
+
+    def find_place(self, offset: Offset) -> Place | None:
+        """Return the place of an offset if it is remembered."""
+        writes = self._writes
+        if not writes or offset > writes[-1][0]:
+            return None
+        found = writes[-1]
+        if found[0] != offset:
+            found = writes[bisect_left(writes, (offset,))]
+            if found[0] != offset:
+                return None
+        return Place(found[0], found[1], Position(found[2]))
+
+    def bound(self, isolation: Isolation) -> Place:
+        """Return the end of what a reader sees."""
+        match isolation:
+            case Isolation.LOG_END:
+                active = self._state.active
+                return Place(self._state.written_offset, active.base_offset, Position(active.size))
+            case Isolation.HIGH_WATERMARK:
+                return self._high_bound()
+            case Isolation.STABLE:
+                return self._stable_bound()
+
+    def _high_bound(self) -> Place:
+        place = self._high_place
+        if place is None:
+            place = self._high_place = self._locate(self._high)
+        return place
+
+    def _stable_bound(self) -> Place:
+        stable = self.stable
+        if stable == self._high:
+            return self._high_bound()
+        unstable = self._state.producers.first_unstable
+        if unstable is not None and unstable.first_offset == stable and unstable.position >= 0:
+            return Place(stable, unstable.segment_base_offset, unstable.position)
+        return self._locate(stable)
+
+    def _locate(self, offset: Offset) -> Place:
+        """Look for an offset whose place nobody remembers."""
+        segments = self._state.segments
+        segment = segments[max(0, segment_number_of(segments, offset))]
+        found = segment.find(offset)
+        position = Position(segment.size) if found is None else found.position
+        return Place(offset, segment.base_offset, position)

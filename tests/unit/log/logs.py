@@ -1,0 +1,123 @@
+"""A log for tests, with the owner's part played."""
+
+from contextlib import suppress
+
+from moldau._native.records import Record
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Disk, DiskFullError, DiskMissingError
+from moldau.log.config import Durability, LogConfig
+from moldau.log.index_pages import PageCache
+from moldau.log.partition import Appended, PartitionLog
+from moldau.log.reading import Isolation
+from moldau.log.recovery import recover_log
+from moldau.log.state import Notice, SegmentMaker, empty_log
+from moldau.records.batch import build_batch, validate
+
+DIRECTORY = "orders-0"
+START_MS = 1_700_000_000_000
+
+
+def run(steps):
+    """Run a generator to its end; return what it returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+
+def batch_of(count: int = 1, *, timestamp: int = START_MS, value: bytes = b"v" * 50, **fields):
+    """Build a client's batch."""
+    key = fields.pop("key", b"k")
+    records = [Record(n, timestamp, key, value) for n in range(count)]
+    return bytearray(build_batch(records, **fields))
+
+
+class TestLog:
+    """A partition's log and its owner."""
+
+    __test__ = False
+
+    def __init__(self, disk: Disk, config: LogConfig | None = None, **options) -> None:
+        self.disk = disk
+        self.config = config or LogConfig()
+        self.durability = options.get("durability", Durability.FSYNC)
+        self.now = Instant(0.0, START_MS)
+        self.recovery_point = 0
+        self.log_start = 0
+        self.notices: list[Notice] = []
+        disk.make_directory(DIRECTORY)
+        if hasattr(disk, "sync_directory"):
+            disk.sync_directory("")
+        maker = self.maker()
+        self.log = PartitionLog(empty_log(maker, 0, self.now.wall_ms), maker, self.durability)
+
+    def maker(self) -> SegmentMaker:
+        return SegmentMaker(self.disk, DIRECTORY, PageCache(1 << 20), self.config)
+
+    def tick(self, ms: int) -> None:
+        self.now = Instant(self.now.monotonic + ms / 1000, self.now.wall_ms + ms)
+
+    def append(self, data: bytearray, *, leader_epoch: int = 0, **options) -> Appended:
+        return self.log.append(
+            data, validate(data), leader_epoch=leader_epoch, now=self.now, **options
+        )
+
+    def add(self, count: int = 1, *, leader_epoch: int = 0, **fields) -> Appended:
+        """Append a batch, write, sync and let consumers see it."""
+        fields.setdefault("timestamp", self.now.wall_ms)
+        appended = self.append(batch_of(count, **fields), leader_epoch=leader_epoch)
+        self.commit()
+        return appended
+
+    def commit(self) -> None:
+        self.log.write()
+        self.sync()
+        self.log.advance_high_watermark(self.log.stored_offset)
+
+    def sync(self) -> None:
+        dirty = self.log.take_dirty(self.now)
+        try:
+            for path in dirty.files:
+                with suppress(DiskMissingError):
+                    self.disk.sync(path)
+            for path, content in dirty.checkpoints:
+                self.disk.replace(path, content)
+        except DiskFullError:
+            self.log.put_back(dirty)
+            raise
+        if dirty.directory is not None:
+            self.disk.sync_directory(dirty.directory)
+        self.log.synced(dirty)
+
+    def checkpoint(self) -> None:
+        self.recovery_point = self.log.recovery_point
+        self.log_start = self.log.log_start
+
+    def reopen(self, *, is_clean: bool = False) -> None:
+        maker = self.maker()
+        state = run(
+            recover_log(
+                maker,
+                is_clean=is_clean,
+                recovery_point=self.recovery_point,
+                log_start=self.log_start,
+                now_ms=self.now.wall_ms,
+            )
+        )
+        self.notices = state.notices
+        self.log = PartitionLog(state, maker, self.durability)
+        self.log.advance_high_watermark(self.log.stored_offset)
+
+    def close(self) -> None:
+        self.log.close()
+        self.sync()
+        self.checkpoint()
+
+    def read(self, offset: int, bytes_max: int = 1 << 20, **options) -> bytes:
+        options.setdefault("isolation", Isolation.HIGH_WATERMARK)
+        extent = self.log.read(offset, bytes_max=bytes_max, **options).extent
+        return b"" if extent is None else self.disk.read(*extent)
+
+    def names(self, suffix: str = "") -> list[str]:
+        return [name for name in self.disk.list(DIRECTORY) if name.endswith(suffix)]

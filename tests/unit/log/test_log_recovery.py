@@ -1,0 +1,286 @@
+"""Opening a partition's directory in every state that a crash, or a person, may leave it in."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moldau._native.records import read_batches
+from moldau.kernel.disk import DiskColdError
+from moldau.log.config import LogConfig
+from moldau.log.errors import CorruptLogError
+from moldau.log.producers import Origin
+from moldau.log.reading import Isolation
+from moldau.records.control import build_end_transaction
+from moldau.runtime.memory_disk import MemoryDisk
+from tests.laws.log import check_log, check_producers
+from tests.unit.log.logs import DIRECTORY, TestLog
+
+SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
+SUFFIXES = (".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint")
+
+
+class CountingDisk(MemoryDisk):
+    """Counts what is read of records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.record_bytes = 0
+
+    def read(self, path: str, position: int, size: int) -> bytes:
+        data = super().read(path, position, size)
+        if path.endswith(".log"):
+            self.record_bytes += len(data)
+        return data
+
+
+def filled(disk: MemoryDisk | None = None, count: int = 40) -> TestLog:
+    log = TestLog(disk or MemoryDisk(), SMALL)
+    for number in range(count):
+        log.tick(10)
+        log.add(
+            3,
+            leader_epoch=number // 10,
+            producer_id=number % 3,
+            producer_epoch=0,
+            base_sequence=number // 3 * 3,
+        )
+    return log
+
+
+def check(log: TestLog) -> None:
+    check_log(log.log, log.disk)
+    check_producers(log.log, log.disk)
+
+
+def everything(log: TestLog) -> list[bytes]:
+    found = []
+    offset = log.log.log_start
+    while data := log.read(offset):
+        batches = read_batches(data)
+        found += [data[b.position : b.position + b.size] for b in batches]
+        offset = batches[-1].last_offset + 1
+    return found
+
+
+def flip(log: TestLog, path: str, position: int) -> None:
+    log.disk._files[path][position] ^= 1
+
+
+def test_a_clean_start_reads_no_records_but_a_few_headers() -> None:
+    log = filled(CountingDisk())
+    before = everything(log)
+    log.close()
+    log.disk.record_bytes = 0
+    log.reopen(is_clean=True)
+    assert log.disk.record_bytes < 1000
+    assert (log.log.log_end, log.notices) == (120, [])
+    assert everything(log) == before
+    check(log)
+    log.add(leader_epoch=4)
+    check(log)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("damage", ["remove", "zero", "cut", "flip"])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_what_can_be_made_anew_is(suffix: str, damage: str, is_clean: bool) -> None:
+    log = filled()
+    before = everything(log)
+    log.close()
+    for name in log.names(suffix):
+        path = f"{DIRECTORY}/{name}"
+        size = log.disk.size(path)
+        match damage:
+            case "remove":
+                log.disk.remove(path)
+            case "zero":
+                log.disk._files[path][:] = bytes(size)
+            case "cut":
+                log.disk.truncate(path, max(0, size - 1))
+            case _ if size:
+                # The epochs have no checksum: what shows is damage to the form.
+                flip(log, path, 0 if suffix.endswith("checkpoint") else size // 2)
+    log.reopen(is_clean=is_clean)
+    assert everything(log) == before
+    check(log)
+
+
+def test_after_a_crash_the_unsynced_tail_is_there() -> None:
+    log = filled()
+    before = everything(log)
+    log.checkpoint()
+    log.reopen()
+    assert everything(log) == before
+    assert log.log.recovery_point == 120
+    check(log)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_segment_cut_anywhere_in_the_tail_keeps_what_is_whole(data: st.DataObject) -> None:
+    log = filled(count=12)
+    before = everything(log)
+    path = log.log.segments[-1].path
+    base = log.log.segments[-1].base_offset
+    size = log.disk.size(path)
+    at = data.draw(st.integers(0, size - 1))
+    torn = log.disk.read(path, at, size)
+    log.disk.truncate(path, at)
+    log.recovery_point = base
+    log.reopen()
+    kept = everything(log)
+    assert kept == before[: len(kept)]
+    assert sum(map(len, kept[-(len(kept)) :])) <= sum(map(len, before)) - len(torn)
+    assert not any(notice.is_alarming for notice in log.notices)
+    check(log)
+    log.add(leader_epoch=7)
+    check(log)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_bit_flipped_in_the_tail_ends_the_log_and_sets_the_rest_aside(
+    data: st.DataObject,
+) -> None:
+    log = filled(count=12)
+    before = everything(log)
+    segment = log.log.segments[-1]
+    content = log.disk.read(segment.path, 0, segment.size)
+    batch = data.draw(st.sampled_from(read_batches(content)))
+    # No checksum covers the base offset and the leader epoch.
+    at = batch.position + data.draw(st.integers(8, 11) | st.integers(16, batch.size - 1))
+    flip(log, segment.path, at)
+    log.recovery_point = segment.base_offset
+    log.reopen()
+    kept = everything(log)
+    assert kept == before[: len(kept)]
+    (notice,) = log.notices
+    follows = batch.position + batch.size < segment.size
+    assert notice.is_alarming == follows
+    (cut,) = log.names(".cut")
+    assert log.disk.size(f"{DIRECTORY}/{cut}") == segment.size - batch.position
+    check(log)
+
+
+def test_damage_below_the_recovery_point_keeps_the_partition_closed() -> None:
+    log = filled()
+    log.checkpoint()
+    first = log.log.segments[-1]
+    log.recovery_point = log.log.log_end
+    log.disk._files[first.path][8:12] = bytes(4)
+    names = log.names()
+    with pytest.raises(CorruptLogError, match="below the synced offset"):
+        log.reopen()
+    assert log.names(".log") == [name for name in names if name.endswith(".log")]
+
+
+def test_synced_records_that_are_missing_keep_the_partition_closed() -> None:
+    log = filled()
+    log.checkpoint()
+    path = log.log.segments[-1].path
+    batch = read_batches(log.disk.read(path, 0, 10_000))[-1]
+    log.disk.truncate(path, batch.position)
+    with pytest.raises(CorruptLogError, match="synced up to 120"):
+        log.reopen()
+
+
+def test_segments_behind_a_bad_one_are_set_aside_loudly() -> None:
+    log = filled()
+    segments = list(log.log.segments)
+    flip(log, segments[1].path, 100)
+    log.reopen()
+    assert log.log.log_end == segments[1].base_offset
+    assert [notice.is_alarming for notice in log.notices] == [True]
+    assert len(log.names(".log.cut")) == len(segments) - 2
+    check(log)
+
+
+def test_leftovers_are_tidied_and_strangers_left_alone() -> None:
+    log = filled()
+    before = everything(log)
+    log.close()
+    for name in ("00000000000000000003.log.deleted", "00000000000000000000.log.cleaned"):
+        log.disk.append(f"{DIRECTORY}/{name}", [b"x"])
+    log.disk.append(f"{DIRECTORY}/00000000000000009999.index", [b"x" * 8])
+    log.disk.append(f"{DIRECTORY}/notes.txt", [b"x"])
+    log.disk.append(f"{DIRECTORY}/leader-epoch-checkpoint.tmp", [b"x"])
+    log.reopen(is_clean=True)
+    assert everything(log) == before
+    assert not log.names(".deleted")
+    assert not log.names(".cleaned")
+    assert not log.names(".tmp")
+    assert [notice.path for notice in log.notices] == [
+        f"{DIRECTORY}/notes.txt",
+        f"{DIRECTORY}/00000000000000009999.index",
+    ]
+    assert "notes.txt" in log.names()
+
+
+def test_the_log_start_survives() -> None:
+    log = filled()
+    log.log.delete_records(50)
+    log.close()
+    log.reopen(is_clean=True)
+    assert log.log.log_start == 50
+    check_log(log.log, log.disk)
+
+
+def test_a_log_that_starts_behind_its_end_goes_on_there() -> None:
+    log = filled(count=3)
+    log.close()
+    log.log_start = 500
+    log.reopen(is_clean=True)
+    assert (log.log.log_start, log.log.log_end) == (500, 500)
+    assert log.notices[0].is_alarming
+    assert log.names(".log.cut")
+    assert log.add().base_offset == 500
+
+
+def test_aborted_transactions_are_found_again() -> None:
+    log = TestLog(MemoryDisk(), SMALL)
+    fields = {"producer_id": 1, "producer_epoch": 0, "attributes": 0x10}
+    log.add(3, base_sequence=0, **fields)
+    assert log.log.stable_offset == 0
+    marker = bytearray(
+        build_end_transaction(
+            commit=False, coordinator_epoch=0, producer_id=1, producer_epoch=0, timestamp=1
+        )
+    )
+    batches = read_batches(marker)
+    log.log.append(
+        marker,
+        [(batches[0], _stats(marker))],
+        leader_epoch=0,
+        now=log.now,
+        origin=Origin.COORDINATOR,
+    )
+    log.commit()
+    assert log.log.stable_offset == 4
+    before = log.log.read(0, bytes_max=1 << 20, isolation=Isolation.STABLE)
+    assert [a.first_offset for a in before.aborted] == [0]
+    log.reopen()
+    after = log.log.read(0, bytes_max=1 << 20, isolation=Isolation.STABLE)
+    assert after == before
+    check_producers(log.log, log.disk)
+
+
+def _stats(data: bytearray):
+    from moldau._native.records import check_batches
+
+    return check_batches(data)[0][1]
+
+
+def test_a_cold_read_changes_nothing() -> None:
+    from moldau.simulation.disk import SimulatedDisk
+
+    log = TestLog(SimulatedDisk(1), SMALL)
+    for _ in range(30):
+        log.add(3)
+    log.disk.chill(log.log.segments[0].path)
+    with pytest.raises(DiskColdError):
+        log.read(1, 1)
+    with pytest.raises(DiskColdError):
+        log.log.truncate_to(5, log.now)
+    log.disk.warm(log.log.segments[0].path)
+    assert log.read(1, 1)
+    check_log(log.log, log.disk)
