@@ -15,6 +15,7 @@ from moldau.controller.controller import Controller
 from moldau.kernel.uuid_text import uuid_from_text
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import BOOTSTRAP_FILE, bootstrap_records
+from moldau.metadata.brokers import UNFENCE
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.record_frame import decode_record
@@ -68,6 +69,7 @@ from moldau.protocol.stored.cluster_metadata import (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     TopicRecord,
 )
@@ -395,34 +397,58 @@ def test_we_decide_the_same_records(remains: Remains) -> None:
     """Walk its log; where it created topics or shut down, decide the same from the same state."""
     settings = TestCluster(level=LEVEL).controller.cluster.settings
     controller = Controller(ClusterImage(), settings, Rules())
-    image = controller.image
     compared = 0
-    for _, records in remains.batches():
-        command: Command[Message] | None = None
-        match records:
-            case [TopicRecord(), *_]:
-                command = recreated(records)
-            case [BrokerRegistrationChangeRecord() as change, *_]:
-                broker = image.brokers.find(change.broker_id)
-                assert broker is not None
-                if change.in_controlled_shutdown or change.fenced:
-                    command = Heartbeat(
-                        BrokerHeartbeatRequest(
-                            broker_id=change.broker_id,
-                            broker_epoch=change.broker_epoch,
-                            current_metadata_offset=2**40,
-                            want_shut_down=change.fenced != -1,
-                        )
-                    )
+    for decision in decisions(record for _, batch in remains.batches() for record in batch):
+        command = command_for(decision)
         if command is not None:
             values = encode_records(controller.decide(command, NOW).records, LEVEL)
             decided = [decode_record(value) for value in values]
-            theirs = [record for record in records if not is_idle(record)]
-            assert canonical(decided) == canonical(theirs)
+            assert canonical(decided) == canonical(each for each in decision if not is_idle(each))
             compared += 1
-        for record in records:
+        for record in decision:
             controller.replay(record)
     assert compared >= 8
+
+
+def decisions(records: Iterable[Message]) -> Iterator[list[Message]]:
+    """Cut the log where one decision ends: what happens at the same time shares a batch."""
+    decision: list[Message] = []
+    for record in records:
+        new = [each for each in decision if isinstance(each, TopicRecord)]
+        match record:
+            case PartitionChangeRecord() | ClearElrRecord():
+                continues = True
+            case PartitionRecord():
+                continues = record.topic_id in [topic.topic_id for topic in new]
+            case ConfigRecord():
+                continues = record.resource_name in [topic.name for topic in new]
+            case _:
+                continues = False
+        if decision and not continues:
+            yield decision
+            decision = []
+        decision.append(record)
+    yield decision
+
+
+def command_for(decision: list[Message]) -> Command[Message] | None:
+    """Return what was decided here, if it is one of those that can be asked again."""
+    match decision:
+        case [TopicRecord(), *_, PartitionRecord()]:
+            return recreated(decision)
+        case [BrokerRegistrationChangeRecord() as change, *_]:
+            if not change.in_controlled_shutdown and not change.fenced:
+                return None
+            return Heartbeat(
+                BrokerHeartbeatRequest(
+                    broker_id=change.broker_id,
+                    broker_epoch=change.broker_epoch,
+                    current_metadata_offset=2**40,
+                    want_shut_down=change.fenced != UNFENCE,
+                )
+            )
+        case _:
+            return None
 
 
 def is_idle(record: Message) -> bool:

@@ -134,7 +134,9 @@ def decide_heartbeat(
     records: Iterator[Message] = iter(())
     if broker.fenced:
         response.should_shut_down = request.want_shut_down
-        if response.is_caught_up and not request.want_fence and not request.want_shut_down:
+        wants_to_serve = not request.want_fence and not request.want_shut_down
+        # Who began to shut down comes back with a new registration only.
+        if response.is_caught_up and wants_to_serve and not broker.in_controlled_shutdown:
             response.is_fenced = False
             records = _unfence(cluster, broker)
     elif request.want_shut_down and _leads(cluster, broker.broker_id):
@@ -270,15 +272,11 @@ def _change_partitions(
     may_lead: Callable[[int], bool],
 ) -> Iterator[PartitionChangeRecord]:
     for topic in cluster.image.topics:
+        election = usual_election(cluster, topic)
         for index, partition in topic.partitions.items():
             if concerns(partition):
                 change = change_partition(
-                    cluster,
-                    topic,
-                    index,
-                    wish(partition),
-                    may_lead=may_lead,
-                    election=usual_election(cluster, topic),
+                    cluster, topic, index, wish(partition), may_lead=may_lead, election=election
                 )
                 if change is not None:
                     yield change

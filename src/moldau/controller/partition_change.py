@@ -88,8 +88,13 @@ def change_partition(
     _ask_for_leader_epoch(record, target, partition, cluster.image.level)
     _set_last_known_leader(record, partition, has_eligible=has_eligible)
     _set_assignment(record, target, partition, cluster)
-    untouched = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
-    return None if record == untouched else record
+    return None if _is_idle(record) else record
+
+
+def _is_idle(record: PartitionChangeRecord) -> bool:
+    return record.leader == LEADER_STAYS and record == PartitionChangeRecord(
+        topic_id=record.topic_id, partition_id=record.partition_id
+    )
 
 
 def _given(wanted: Sequence[int] | None, current: tuple[int, ...]) -> tuple[int, ...]:
