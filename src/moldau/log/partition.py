@@ -413,6 +413,8 @@ class PartitionLog:
         new = self._maker.open(base_offset, now.wall_ms)
         new.seen_ms = segments[numbers[0]].seen_ms
         segments[numbers[0] : numbers[-1] + 1] = [new]
+        gone = set(olds) - {base_offset}  # their snapshots went with them
+        self._state.snapshots[:] = [s for s in self._state.snapshots if s not in gone]
         self._dirty.add_segment(new)
         self._watermarks.forget_places()
         self._removal.add_retired(retired, now)

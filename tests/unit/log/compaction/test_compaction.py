@@ -3,15 +3,13 @@
 from dataclasses import replace
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau._native.records import read_batches
-from moldau.kernel.errors import CorruptBatchError
-from moldau.kernel.ids import Offset, Position, ProducerEpoch
+from moldau.kernel.ids import Offset, ProducerEpoch
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.compaction.plan import LastRecord, Plan, make_plan
+from moldau.log.compaction.plan import LastRecord, Plan
 from moldau.log.compaction.run import Compaction, Limits, Swap
 from moldau.log.compaction.swap import complete
 from moldau.log.config import LogConfig
@@ -20,16 +18,12 @@ from moldau.log.index_pages import PageCache
 from moldau.log.offset_index import OffsetIndex
 from moldau.log.time_index import TimeIndex
 from moldau.runtime.memory_disk import MemoryDisk
-
 from tests.unit.log.compaction.logs import (
     DIRECTORY,
     NOW_MS,
     Log,
-    Row,
     Rows,
     aborted_by,
-    data,
-    marker,
     random_log,
     random_segments,
 )
