@@ -92,6 +92,11 @@ class AbortedIndex:
         self._staged.clear()
         self._cut(0)
 
+    def move_to(self, disk: Disk) -> None:
+        """Use another view of the same file; stay ready to grow."""
+        self._load()
+        self._disk = disk
+
     def check(self) -> None:
         """Read all entries; `CorruptIndexError` if they cannot be true."""
         before = self.base_offset - 1

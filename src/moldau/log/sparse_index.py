@@ -123,6 +123,14 @@ class SparseIndex(ABC):
         self._last = None
         self._tail = None
 
+    def move_to(self, disk: Disk, cache: PageCache) -> None:
+        """Use another view of the same file, and another cache; stay ready to grow."""
+        if self._count >= 0:
+            self.prepare()
+            self._drop_pages(0)
+        self._disk = disk
+        self._cache = cache
+
     def truncate_to(self, offset: Offset) -> None:
         """Remove the entries of `offset` and beyond."""
         self.write()
