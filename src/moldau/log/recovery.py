@@ -17,6 +17,7 @@ from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
 from moldau.log.file_names import (
+    ABORTED_INDEX,
     CUT,
     OFFSET_INDEX,
     SEGMENT_SUFFIXES,
@@ -122,6 +123,13 @@ class _Opening:
             active.tail = None
             return False
         self._maker.limit(active)
+        if ABORTED_INDEX in self._inventory.segments[active.base_offset]:
+            try:
+                active.aborted.prepare()
+            except CorruptIndexError as error:
+                self.notices.append(Notice(error.path, f"{error}; checking the log"))
+                active.tail = None
+                return False
         state = self.state
         end = state.end_offset
         state.producers = load_producers(self._disk, state.segments, state.snapshots, end)

@@ -371,7 +371,8 @@ class Segment:
         else:
             self.offsets.move_to(disk, cache)
             self.times.move_to(disk, cache)
-            self.aborted.move_to(disk)
+            if self._aborted is not None:
+                self._aborted.move_to(disk)
         self._disk = disk
         self._cache = cache
 

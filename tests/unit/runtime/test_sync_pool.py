@@ -63,10 +63,10 @@ class Source:
         self.ends.update(self._taken)
         self.sizes.append(len(commit.files))
 
-    def told(self, commit):
+    def told(self, _):
         self.changed.set()
 
-    def put_back(self, commit, error):
+    def put_back(self, commit, _):
         self._dirty = self._taken | self._dirty
         self.refused.append(commit)
         self.changed.set()
@@ -129,7 +129,7 @@ def test_files_come_before_replacements_and_names_last():
         def sync(self, path):
             self.steps.append(f"sync {path}")
 
-        def replace(self, path, data):
+        def replace(self, path, _):
             self.steps.append(f"replace {path}")
 
         def sync_directory(self, path):
