@@ -36,7 +36,7 @@ class Broker:
     failed: list[tuple[str, Sequence[TopicPartition]]] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
+    def stored(self, _: TopicPartition, log: PartitionLog) -> None:
         log.advance_high_watermark(log.stored_offset)
         self.happened.set()
 

@@ -310,12 +310,16 @@ class LogDirectory:
         """Return the checkpoints to be replaced before a partition is cut at `to`, or created."""
         return self._checkpoints.lower(partition, to)
 
+    def find_cut(self, partition: TopicPartition, to: Offset) -> Offset:
+        """Return what a log has to be lowered to before it is cut at `to`."""
+        return self.get(partition).find_cut(to)
+
     def truncate(self, partition: TopicPartition, to: Offset, now: Instant) -> None:
-        """Cut a log at `to`, which it was lowered to before; `DiskColdError`: nothing happened."""
+        """Cut a log that was lowered before; `DiskColdError`: nothing happened."""
         self._cut(partition, now, lambda log: log.truncate_to(to, now))
 
     def start_over(self, partition: TopicPartition, at: Offset, now: Instant) -> None:
-        """Forget all of a log, which was lowered to `at` before; it goes on there."""
+        """Forget all of a log that was lowered to `at` before; it goes on there."""
         self._cut(partition, now, lambda log: log.truncate_fully_and_start_at(at, now))
 
     def _cut(

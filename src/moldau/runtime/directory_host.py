@@ -207,17 +207,18 @@ class DirectoryHost:
 
     async def truncate(self, partition: TopicPartition, to: Offset) -> None:
         """Cut a log at `to`."""
-        await self._cut(partition, to, lambda: self.core.truncate(partition, to, self._clock()))
+        async with self._checkpointing:
+            cut = await self.warmed(lambda: self.core.find_cut(partition, to))
+            await self._write(self.core.lower(partition, cut))
+            await self.warmed(lambda: self.core.truncate(partition, to, self._clock()))
+        self.pool.wake()
 
     async def start_over(self, partition: TopicPartition, at: Offset) -> None:
         """Empty a log, which goes on at `at`."""
-        await self._cut(partition, at, lambda: self.core.start_over(partition, at, self._clock()))
-
-    async def _cut(self, partition: TopicPartition, to: Offset, cut: Callable[[], None]) -> None:
         async with self._checkpointing:
             self.core.get(partition)
-            await self._write(self.core.lower(partition, to))
-            await self.warmed(cut)
+            await self._write(self.core.lower(partition, at))
+            self.guard(lambda: self.core.start_over(partition, at, self._clock()))
         self.pool.wake()
 
     async def delete_records(self, partition: TopicPartition, before: Offset) -> Offset:

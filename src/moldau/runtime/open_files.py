@@ -74,7 +74,7 @@ class OpenFiles:
                     del self._files[name]
 
     def parent(self, path: str) -> tuple[Descriptor, str]:
-        """Return the directory that holds `path`, reached without following a link, and the name."""
+        """Return the directory that holds `path`, reached without links, and the name in it."""
         parts = path_parts(path)
         if not parts:
             raise ValueError("the log directory itself has no name in it")
