@@ -129,7 +129,6 @@ class Rewrite:
             except DiskMissingError:
                 assert path == self._aborted.path, f"{path} is gone"
             yield 0
-        self._disk.sync_directory(self._rules.log.directory)
 
     def _segment(self, reader: SegmentReader) -> Iterator[int]:
         while data := reader.read():

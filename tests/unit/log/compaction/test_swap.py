@@ -10,7 +10,7 @@ from moldau.log.compaction.plan import LastRecord, make_plan
 from moldau.log.compaction.run import Compaction, Limits, Swap
 from moldau.log.compaction.swap import Replacement, complete, recover
 from moldau.log.config import LogConfig
-from moldau.log.file_names import SNAPSHOT, parse_name, segment_path
+from moldau.log.file_names import ABORTED_INDEX, SNAPSHOT, parse_name, segment_path
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
 from tests.unit.log.compaction.logs import (
@@ -155,3 +155,17 @@ def test_recovery_has_nothing_to_do_in_a_tidy_directory() -> None:
     names = log.disk.list(DIRECTORY)
     assert recover(log.disk, DIRECTORY) == []
     assert log.disk.list(DIRECTORY) == names
+
+
+def test_recovery_leaves_no_index_of_the_old_segment() -> None:
+    log = make_log(MemoryDisk())
+    old = segment_path(DIRECTORY, 4)
+    assert log.content(4, ABORTED_INDEX)
+    for suffix in (".log", ".index", ".timeindex"):  # step 2 got as far as the log
+        log.disk.append(segment_path(DIRECTORY, 4, suffix + ".swap"), ())
+    log.disk.rename(old, old + ".deleted")
+    recover(log.disk, DIRECTORY)
+    assert log.content(4) == b""
+    assert segment_path(DIRECTORY, 4, ABORTED_INDEX).rpartition("/")[2] not in log.disk.list(
+        DIRECTORY
+    )
