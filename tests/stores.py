@@ -57,7 +57,7 @@ class Broker:
 def make_context(broker: Broker, config: LogConfig | None = None, **options) -> OpenContext:
     return OpenContext(
         identity=options.pop("identity", IDENTITY),
-        config_of=lambda _: config or LogConfig(),
+        config_of=options.pop("config_of", lambda _: config or LogConfig()),
         clock=options.pop("clock", now),
         entropy=os.urandom,
         notice=broker.notice,
