@@ -35,20 +35,17 @@ class Log:
         """Let a writer run for a while, and call `end(process)`."""
         self.seed += 1
         errors = self.notes / "errors"
-        with errors.open("a") as sink:
-            writer = subprocess.Popen(
-                [sys.executable, "-m", "tests.proofs.log_writer", str(self.seed), str(self.root)],
-                stdout=subprocess.PIPE,
-                stderr=sink,
-                text=True,
-            )
+        command = [sys.executable, "-m", "tests.proofs.log_writer", str(self.seed), str(self.root)]
+        with (
+            errors.open("a") as sink,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sink, text=True) as writer,
+        ):
             try:
                 self._watch(writer)
                 end(writer)
                 output = writer.stdout.read()
             finally:
                 writer.kill()
-                writer.wait()
         lines = output.splitlines(keepends=True)
         with self.acknowledged.open("a") as file:
             file.writelines(line for line in lines if line.endswith("\n") and " " in line)
