@@ -13,7 +13,8 @@ from typing import Final
 from moldau._native.log import Tail
 from moldau._native.segment_scan import SegmentScan, find_whole_batch
 from moldau.kernel.disk import DiskMissingError
-from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.errors import CorruptBatchError
+from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
 from moldau.log.file_names import (
@@ -295,10 +296,21 @@ class _Opening:
         if not self._inventory.has_epochs:
             return None
         try:
-            return LeaderEpochs.parse(path, read_whole(self._disk, path))
+            epochs = LeaderEpochs.parse(path, read_whole(self._disk, path))
         except MalformedFileError as error:
-            self.notices.append(Notice(path, f"{error}; it is made anew from the log"))
+            self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
+        first = self.state.segments[0]
+        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
+            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
+            return None
+        return epochs
+
+    def _epoch_at_start(self, segment: Segment) -> int:
+        try:
+            return segment.header_at(Position(0)).leader_epoch
+        except CorruptBatchError:
+            return -1
 
     def _finish(self) -> None:
         state = self.state
