@@ -67,9 +67,9 @@ class Log:
         # Not in step with what it prints: anywhere within a few wake-ups.
         time.sleep(self.random.random() * 0.02)
 
-    def check(self) -> int:
+    def check(self, crash: str) -> int:
         ending = self.random.choice(["crash", "close"])
-        arguments = [str(self.acknowledged), ending, str(self.root)]
+        arguments = [str(self.acknowledged), crash, ending, str(self.root)]
         done = subprocess.run(
             [sys.executable, "-m", "tests.proofs.log_checker", *arguments],
             capture_output=True,
@@ -90,7 +90,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path, record_property):
             notes.mkdir()
             log = Log(notes / "data", notes, random.getrandbits(30))
         log.write_until(lambda writer: writer.kill())
-        checked += log.check()
+        checked += log.check("kill")
     record_property("kills", KILLS)
     record_property("batches_checked", checked)
     assert KILLS < 5 or checked
@@ -115,6 +115,6 @@ def test_what_was_acknowledged_survives_power_losses(tmp_path, record_property):
 
             log.write_until(lose)
             volume.restart()
-            checked += log.check()
+            checked += log.check("power")
     record_property("power_losses", LOSSES)
     record_property("batches_checked", checked)

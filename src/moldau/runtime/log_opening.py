@@ -38,7 +38,7 @@ class OpenContext:
     durability: Durability = Durability.FSYNC
     cache: PageCache = field(default_factory=lambda: PageCache(32 << 20))
     recovery_threads: int = 2
-    open_files_max: int = 4096
+    open_files_max: int = 512
 
 
 @dataclass(slots=True)

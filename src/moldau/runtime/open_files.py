@@ -70,8 +70,10 @@ class OpenFiles:
         with self._lock:
             if self._files.pop(path, None) is None:
                 below = f"{path}/"
-                for name in [name for name in self._files if name.startswith(below)]:
-                    del self._files[name]
+                # A copy, made in one go: a hit in another thread changes the order, unlocked.
+                for name in list(self._files):
+                    if name.startswith(below):
+                        self._files.pop(name, None)
 
     def parent(self, path: str) -> tuple[Descriptor, str]:
         """Return the directory that holds `path`, reached without links, and the name in it."""
