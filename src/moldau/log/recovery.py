@@ -79,7 +79,8 @@ class _Opening:
     def run(self, *, is_clean: bool) -> Slices:
         """Do everything."""
         segments = [self._maker.open(b, self._now_ms) for b in sorted(self._inventory.segments)]
-        segments = [s for s in segments if s is segments[-1] or self._keep(s)]
+        # An empty first one tells where the log starts, when compaction has left nothing in it.
+        segments = [s for s in segments if s in (segments[0], segments[-1]) or self._keep(s)]
         if not segments:
             self._check_end(self._log_start)
             self.state.notices = self.notices
@@ -254,7 +255,7 @@ class _Opening:
         if later:
             text += f" and {len(later)} segments with the suffix {CUT}"
         if is_rot:
-            text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, not a write cut short"
+            text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, unless the power was lost"
         self.notices.append(Notice(segment.path, text, is_alarming=is_rot))
         self._disk.truncate(segment.path, position)
         segment.size = position

@@ -90,6 +90,7 @@ class DirectoryHost:
     def admit(self, size: int) -> None:
         """Refuse records when what is left is needed for metadata and deletes."""
         if self.space is not None and not self.space.admits(size):
+            self._look_at_space()
             raise StorageFullError(
                 f"log directory {self.root} is full: {self.space.free_bytes} bytes are left, "
                 "which are kept for metadata and deletes"
@@ -236,11 +237,14 @@ class DirectoryHost:
         """Once a second: look at the free space, sync and write what has become due."""
         if not self.is_online:
             return
-        if self.space is not None and isinstance(self.disk, FileDisk):
-            self._note_space(self.space.observe(self.guard(self.disk.free_bytes)))
+        self._look_at_space()
         self.core.tick(self._clock())
         self.pool.wake()
         self.checkpoint_soon()
+
+    def _look_at_space(self) -> None:
+        if self.space is not None:
+            self._note_space(self.space.observe(self.guard(self.disk.free_bytes)))
 
     def _note_space(self, changed: Space | None) -> None:
         assert self.space is not None
