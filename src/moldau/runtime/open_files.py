@@ -4,11 +4,11 @@ import errno
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Lock
 
 from moldau.kernel.disk import path_parts
 
+FOLDERS_MAX = 8
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,6 +40,8 @@ class OpenFiles:
         self._root = Descriptor(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         self._capacity = capacity
         self._files: OrderedDict[str, Descriptor] = OrderedDict()
+        self._folders: dict[str, tuple[int, Descriptor]] = {}
+        self._changes = 0  # of what names mean
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -68,6 +70,7 @@ class OpenFiles:
     def forget(self, path: str) -> None:
         """Drop what is open at `path` and below it."""
         with self._lock:
+            self._changes += 1
             if self._files.pop(path, None) is None:
                 below = f"{path}/"
                 # A copy, made in one go: a hit in another thread changes the order, unlocked.
@@ -80,10 +83,23 @@ class OpenFiles:
         parts = path_parts(path)
         if not parts:
             raise ValueError("the log directory itself has no name in it")
+        if len(parts) == 2:
+            return self._folder(parts[0]), parts[1]
         directory = self._root
         for part in parts[:-1]:
             directory = self._open_in(directory.fd, part, DIRECTORY)
         return directory, parts[-1]
+
+    def _folder(self, name: str) -> Descriptor:
+        """Return a directory at the top; the last few stay open, as long as no name changes."""
+        changes, found = self._folders.get(name, (-1, self._root))
+        if changes != self._changes:
+            changes = self._changes  # before it is opened, which may be under the old meaning
+            found = self._open_in(self._root.fd, name, DIRECTORY)
+            if len(self._folders) >= FOLDERS_MAX:
+                self._folders.clear()
+            self._folders[name] = changes, found
+        return found
 
     def open_directory(self, path: str) -> Descriptor:
         """Open a directory for listing or syncing."""
@@ -113,6 +129,8 @@ class OpenFiles:
         return Descriptor(os.open(name, flags, FILE_MODE, dir_fd=directory))
 
     def _shrink(self, *, to: int) -> None:
-        with suppress(KeyError):  # another thread was quicker
+        try:
             while len(self._files) > to:
                 self._files.popitem(last=False)
+        except KeyError:  # another thread was quicker
+            return
