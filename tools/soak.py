@@ -1,4 +1,4 @@
-"""`python -m tools.soak [NAME ...]`: run the long proofs at full counts, note results in docs/proofs/.
+"""`python -m tools.soak [NAME ...]`: run the long proofs, note the results in docs/proofs/.
 
 Each proof has one row, replaced when it runs again; a proof that fails says so in its row.
 """
@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 RESULTS = Path("docs/proofs/log.md")
 HEADER = """\
@@ -89,7 +89,7 @@ def _run(proof: Proof) -> Result:
         command = [sys.executable, "-m", "pytest", "-q", *proof.tests, f"--junitxml={report}"]
         options = ["-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
         done = subprocess.run([*command, *options], env=os.environ | proof.environment, check=False)
-        suites = ElementTree.parse(report).getroot()
+        suites = ET.parse(report).getroot()
     suite = next(suites.iter("testsuite"))
     tests, failures, errors, skipped = (
         int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")
@@ -112,10 +112,8 @@ def _note(proof: Proof, result: Result) -> None:
             if line.startswith("| ") and not line.startswith("| proof "):
                 rows[line.split(" | ")[0].removeprefix("| ")] = line
     date = datetime.now(UTC).date().isoformat()
-    cells = [
-        proof.name, result.counts, result.summary, f"{result.seconds:.0f}", date, _commit(), _machine(),
-    ]  # fmt: skip
-    rows[proof.name] = f"| {' | '.join(cells)} |"
+    cells = [proof.name, result.counts, result.summary, f"{result.seconds:.0f}"]
+    rows[proof.name] = f"| {' | '.join([*cells, date, _commit(), _machine()])} |"
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     ordered = [rows[known.name] for known in PROOFS if known.name in rows]
     RESULTS.write_text(HEADER + "\n".join([*ordered, ""]))
