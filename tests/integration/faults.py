@@ -123,6 +123,13 @@ class FailingVolume(Volume):
         super().__init__(workplace, size_mb=size_mb)
         self._device = workplace / "device"
 
+    def repair(self) -> None:
+        """Give the device the room that it pretended to have, and mount it again."""
+        _run("umount", str(self.path))
+        self._mounted.remove(self.path)
+        _run("mount", "-o", f"remount,size={32 * self._size_mb}m", str(self._device))
+        self._mount(self.path, "-o", "loop", str(self._device / "image"))
+
     def _build(self) -> None:
         self._device.mkdir()
         self._mount(self._device, "-t", "tmpfs", "-o", f"size={self._size_mb}m", "tmpfs")

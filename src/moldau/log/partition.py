@@ -419,10 +419,19 @@ class PartitionLog:
         self._watermarks.forget_places()
         self._removal.add_retired(retired, now)
 
+    def find_cut(self, offset: Offset) -> Offset:
+        """Return where the log ends if it is cut at `offset`: a batch that holds it goes, too."""
+        segments = self._state.segments
+        if not segments[0].base_offset <= offset < self._state.end_offset:
+            return offset
+        target = segments[segment_number_of(segments, offset)]
+        found = target.find(offset)
+        return Offset(offset if found is None else min(offset, self._base_of(target, found)))
+
     def truncate_to(self, offset: Offset, now: Instant) -> None:
         """Cut the log at `offset`, and at the beginning of the batch that holds it.
 
-        The recovery point may become lower: its checkpoint has to be replaced with the next sync.
+        What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
         state = self._state
@@ -434,8 +443,7 @@ class PartitionLog:
             return
         number = segment_number_of(segments, offset)
         target = segments[number]
-        found = target.find(offset)  # before anything changes, because it may be cold
-        cut = Offset(offset if found is None else min(offset, self._base_of(target, found)))
+        cut = self.find_cut(offset)  # before anything changes, because it may be cold
         producers = load_producers(self._maker.disk, segments, state.snapshots, cut)
         self._removal.retire(segments[number + 1 :], now)
         del segments[number + 1 :]
@@ -478,6 +486,6 @@ class PartitionLog:
         if state.epochs.truncate_from_end(end_offset):
             self._appender.note_epochs()
         self._appender.reload()
-        self._dirty.cut(end_offset, is_lower=state.synced > end_offset)
+        self._dirty.cut(end_offset)
         state.synced = min(state.synced, end_offset)
         self._watermarks.retreat(end_offset)

@@ -13,10 +13,12 @@ from typing import Final
 from moldau._native.log import Tail
 from moldau._native.segment_scan import SegmentScan, find_whole_batch
 from moldau.kernel.disk import DiskMissingError
-from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.errors import CorruptBatchError
+from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
 from moldau.log.file_names import (
+    ABORTED_INDEX,
     CUT,
     OFFSET_INDEX,
     SEGMENT_SUFFIXES,
@@ -77,7 +79,8 @@ class _Opening:
     def run(self, *, is_clean: bool) -> Slices:
         """Do everything."""
         segments = [self._maker.open(b, self._now_ms) for b in sorted(self._inventory.segments)]
-        segments = [s for s in segments if s is segments[-1] or self._keep(s)]
+        # An empty first one tells where the log starts, when compaction has left nothing in it.
+        segments = [s for s in segments if s in (segments[0], segments[-1]) or self._keep(s)]
         if not segments:
             self._check_end(self._log_start)
             self.state.notices = self.notices
@@ -122,6 +125,13 @@ class _Opening:
             active.tail = None
             return False
         self._maker.limit(active)
+        if ABORTED_INDEX in self._inventory.segments[active.base_offset]:
+            try:
+                active.aborted.prepare()
+            except CorruptIndexError as error:
+                self.notices.append(Notice(error.path, f"{error}; checking the log"))
+                active.tail = None
+                return False
         state = self.state
         end = state.end_offset
         state.producers = load_producers(self._disk, state.segments, state.snapshots, end)
@@ -245,7 +255,7 @@ class _Opening:
         if later:
             text += f" and {len(later)} segments with the suffix {CUT}"
         if is_rot:
-            text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, not a write cut short"
+            text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, unless the power was lost"
         self.notices.append(Notice(segment.path, text, is_alarming=is_rot))
         self._disk.truncate(segment.path, position)
         segment.size = position
@@ -287,10 +297,21 @@ class _Opening:
         if not self._inventory.has_epochs:
             return None
         try:
-            return LeaderEpochs.parse(path, read_whole(self._disk, path))
+            epochs = LeaderEpochs.parse(path, read_whole(self._disk, path))
         except MalformedFileError as error:
-            self.notices.append(Notice(path, f"{error}; it is made anew from the log"))
+            self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
+        first = self.state.segments[0]
+        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
+            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
+            return None
+        return epochs
+
+    def _epoch_at_start(self, segment: Segment) -> int:
+        try:
+            return segment.header_at(Position(0)).leader_epoch
+        except CorruptBatchError:
+            return -1
 
     def _finish(self) -> None:
         state = self.state

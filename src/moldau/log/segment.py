@@ -360,11 +360,21 @@ class Segment:
         self.forget()
         return retired
 
-    def move_to(self, disk: Disk) -> None:
-        """Use another view of the same files from here on."""
+    def move_to(self, disk: Disk, cache: PageCache) -> None:
+        """Use another view of the same files, and another cache, from here on.
+
+        What is needed to append stays loaded: appending on the event loop must read nothing.
+        """
         self.write_entries()
-        self.forget()
+        if self.tail is None:
+            self.forget()
+        else:
+            self.offsets.move_to(disk, cache)
+            self.times.move_to(disk, cache)
+            if self._aborted is not None:
+                self._aborted.move_to(disk)
         self._disk = disk
+        self._cache = cache
 
     def forget(self) -> None:
         """Give back all memory that the indexes use."""

@@ -130,6 +130,10 @@ class Cleaner:
         if abort := self._running.get(partition):
             abort.set()
 
+    def is_compacting(self, partition: TopicPartition) -> bool:
+        """Whether a thread is at it: its segments had better stay."""
+        return partition in self._running
+
     def wake(self) -> None:
         """Look for work now: settings have changed, or a segment was closed."""
         self._wake.set()

@@ -3,12 +3,12 @@
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from threading import Lock
 
 from moldau.kernel.disk import path_parts
 
+FOLDERS_MAX = 8
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -40,6 +40,8 @@ class OpenFiles:
         self._root = Descriptor(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         self._capacity = capacity
         self._files: OrderedDict[str, Descriptor] = OrderedDict()
+        self._folders: dict[str, tuple[int, Descriptor]] = {}
+        self._changes = 0  # of what names mean
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -68,34 +70,51 @@ class OpenFiles:
     def forget(self, path: str) -> None:
         """Drop what is open at `path` and below it."""
         with self._lock:
+            self._changes += 1
             if self._files.pop(path, None) is None:
                 below = f"{path}/"
-                for name in [name for name in self._files if name.startswith(below)]:
-                    del self._files[name]
+                # A copy, made in one go: a hit in another thread changes the order, unlocked.
+                for name in list(self._files):
+                    if name.startswith(below):
+                        self._files.pop(name, None)
 
-    @contextmanager
-    def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the directory that holds `path`, reached without following a link, and the name."""
+    def parent(self, path: str) -> tuple[Descriptor, str]:
+        """Return the directory that holds `path`, reached without links, and the name in it."""
         parts = path_parts(path)
         if not parts:
             raise ValueError("the log directory itself has no name in it")
+        if len(parts) == 2:
+            return self._folder(parts[0]), parts[1]
         directory = self._root
         for part in parts[:-1]:
             directory = self._open_in(directory.fd, part, DIRECTORY)
-        yield directory.fd, parts[-1]
+        return directory, parts[-1]
+
+    def _folder(self, name: str) -> Descriptor:
+        """Return a directory at the top; the last few stay open, as long as no name changes."""
+        changes, found = self._folders.get(name, (-1, self._root))
+        if changes != self._changes:
+            changes = self._changes  # before it is opened, which may be under the old meaning
+            found = self._open_in(self._root.fd, name, DIRECTORY)
+            if len(self._folders) >= FOLDERS_MAX:
+                self._folders.clear()
+            self._folders[name] = changes, found
+        return found
 
     def open_directory(self, path: str) -> Descriptor:
         """Open a directory for listing or syncing."""
         if not path:
             # Opened afresh, because a position in a listing belongs to the open file.
             return self._open_in(self._root.fd, ".", DIRECTORY)
-        with self.parent(path) as (parent, name):
-            return self._open_in(parent, name, DIRECTORY)
+        parent, name = self.parent(path)
+        return self._open_in(parent.fd, name, DIRECTORY)
 
     def _open(self, path: str, flags: int) -> Descriptor:
-        with self._lock, self.parent(path) as (parent, name):
-            opened = self._files[path] = self._open_in(parent, name, flags)
-            self._shrink(to=self._capacity)
+        with self._lock:
+            parent, name = self.parent(path)
+            opened = self._files[path] = self._open_in(parent.fd, name, flags)
+            if len(self._files) > self._capacity:
+                self._shrink(to=self._capacity)
             return opened
 
     def _open_in(self, directory: int, name: str, flags: int) -> Descriptor:
@@ -110,6 +129,8 @@ class OpenFiles:
         return Descriptor(os.open(name, flags, FILE_MODE, dir_fd=directory))
 
     def _shrink(self, *, to: int) -> None:
-        with suppress(KeyError):  # another thread was quicker
+        try:
             while len(self._files) > to:
                 self._files.popitem(last=False)
+        except KeyError:  # another thread was quicker
+            return

@@ -1,6 +1,7 @@
 import errno
 import os
 import resource
+import sys
 import threading
 
 import pytest
@@ -216,3 +217,29 @@ def test_threads_share_a_small_table(tmp_path):
 
 def test_room(disk):
     assert 0 < disk.free_bytes() <= disk.total_bytes()
+
+
+def test_files_are_forgotten_while_other_threads_use_theirs(tmp_path):
+    disk = FileDisk(tmp_path)
+    for number in range(300):
+        disk.append(f"f{number}", [b"x"])
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            for number in range(300):
+                disk.size(f"f{number}")
+                disk.waiting().read(f"f{number}", 0, 1)
+
+    thread = threading.Thread(target=read)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(300):
+            disk.make_directory("d")
+            disk.remove_directory("d")
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        thread.join()

@@ -1,0 +1,134 @@
+"""`python -m tools.soak [NAME ...]`: run the long proofs, note the results in docs/proofs/.
+
+Each proof has one row, replaced when it runs again; a proof that fails says so in its row.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+RESULTS = Path("docs/proofs/log.md")
+HEADER = """\
+# Proofs of the log
+
+Written by `make soak`: the long proofs at full counts, a row for the last run of each. `make test`
+runs a sample of every one.
+
+| proof | what ran | result | seconds | date | commit | machine |
+|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Tests with the environment that raises their counts."""
+
+    name: str
+    tests: tuple[str, ...]
+    environment: dict[str, str]
+
+
+CRASHES = "tests/proofs/test_log_crashes.py"
+PROOFS = (
+    Proof(
+        "kill -9 of a writer",
+        (f"{CRASHES}::test_what_was_acknowledged_survives_kill_9",),
+        {"MOLDAU_KILLS": "200"},
+    ),
+    Proof(
+        "power loss, ext4 on a loop file",
+        (f"{CRASHES}::test_what_was_acknowledged_survives_power_losses",),
+        {"MOLDAU_POWER_LOSSES": "50"},
+    ),
+    Proof(
+        "failing syncs, full volumes",
+        ("tests/integration/test_log_faults.py", "tests/integration/test_disk_faults.py"),
+        {"MOLDAU_KILLS": "50", "MOLDAU_POWER_LOSSES": "20"},
+    ),
+    Proof(
+        "model of the log", ("tests/unit/log/test_log_model.py",), {"MOLDAU_LOG_EXAMPLES": "2000"}
+    ),
+)
+
+
+def main() -> int:
+    """Run the named proofs, or all."""
+    wanted = sys.argv[1:]
+    proofs = [p for p in PROOFS if not wanted or any(name in p.name for name in wanted)]
+    if not proofs:
+        sys.exit(f"soak: no proof {wanted}; there are: {'; '.join(p.name for p in PROOFS)}")
+    failed = False
+    for proof in proofs:
+        print(f"{proof.name}: running", flush=True)
+        result = _run(proof)
+        failed = failed or not result.passed
+        _note(proof, result)
+        print(f"{proof.name}: {result.summary}", flush=True)
+    return failed
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a proof went."""
+
+    passed: bool
+    summary: str
+    counts: str
+    seconds: float
+
+
+def _run(proof: Proof) -> Result:
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", *proof.tests, f"--junitxml={report}"]
+        options = ["-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
+        done = subprocess.run([*command, *options], env=os.environ | proof.environment, check=False)
+        suites = ET.parse(report).getroot()
+    suite = next(suites.iter("testsuite"))
+    tests, failures, errors, skipped = (
+        int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")
+    )
+    summary = f"{tests - failures - errors - skipped} of {tests} tests passed"
+    if skipped:
+        summary += f", {skipped} skipped"
+    noted = [f"{p.get('name')}={p.get('value')}" for p in suites.iter("property")]
+    counts = ", ".join(noted or [f"{name}={value}" for name, value in proof.environment.items()])
+    passed = done.returncode == 0 and skipped < tests
+    return Result(
+        passed, summary if passed else f"FAILED: {summary}", counts, float(suite.get("time", "0"))
+    )
+
+
+def _note(proof: Proof, result: Result) -> None:
+    rows = {}
+    if RESULTS.exists():
+        for line in RESULTS.read_text().splitlines():
+            if line.startswith("| ") and not line.startswith("| proof "):
+                rows[line.split(" | ")[0].removeprefix("| ")] = line
+    date = datetime.now(UTC).date().isoformat()
+    cells = [proof.name, result.counts, result.summary, f"{result.seconds:.0f}"]
+    rows[proof.name] = f"| {' | '.join([*cells, date, _commit(), _machine()])} |"
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    ordered = [rows[known.name] for known in PROOFS if known.name in rows]
+    RESULTS.write_text(HEADER + "\n".join([*ordered, ""]))
+
+
+def _commit() -> str:
+    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def _machine() -> str:
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return f"{os.cpu_count()} cores, {system}, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
