@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run check test fuzz asan bench clean
+.PHONY: help run check test fuzz soak asan bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,6 +30,10 @@ test: check  ## All tests: check, oracles, other people's clients, a sample of e
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
 	MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
+
+soak: python  ## The long proofs at full counts; results go to docs/proofs/
+	@$(INSTALL) dev
+	$(BIN)/python -m tools.soak
 
 asan: python  ## The kernels' tests and fuzzers under AddressSanitizer (docs/sanitizer.md)
 	@$(INSTALL) dev
