@@ -196,6 +196,8 @@ class LogDirectory:
         self._new_names[str(partition)] = None
 
     def _move_away(self, partition: TopicPartition, state: FolderState) -> str:
+        if self.failure is not None:
+            raise PartitionOfflineError(f"log directory offline: {self.failure}")
         folder = marked_name(partition, self._entropy(16), state)
         self.disk.rename(str(partition), folder)
         self._forget(partition)
