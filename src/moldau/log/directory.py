@@ -321,7 +321,7 @@ class LogDirectory:
         self._cut(partition, now, lambda log: log.truncate_to(to, now))
 
     def start_over(self, partition: TopicPartition, at: Offset, now: Instant) -> None:
-        """Forget all of a log that was lowered to `at` before; it goes on there."""
+        """Forget all of a log that was lowered to 0 before; it goes on at `at`."""
         self._cut(partition, now, lambda log: log.truncate_fully_and_start_at(at, now))
 
     def _cut(

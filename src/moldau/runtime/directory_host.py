@@ -229,7 +229,7 @@ class DirectoryHost:
         """Empty a log, which goes on at `at`."""
         async with self._checkpointing:
             self.core.get(partition)
-            await self._write(self.core.lower(partition, at))
+            await self._write(self.core.lower(partition, Offset(0)))
             self.guard(lambda: self.core.start_over(partition, at, self._clock()))
         self.pool.wake()
 
