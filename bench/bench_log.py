@@ -3,6 +3,7 @@
 import mmap
 import os
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from moldau.runtime.disk import FileDisk
 
 ROUNDS = 7
 ROUND_BYTES = 128 << 20
+IDLE_ROUNDS = 3
 NOW = Instant(0.0, 1_700_000_000_000)
 NATIVE = Path(__file__).parent.parent / "src/moldau/_native"
 
@@ -40,6 +42,7 @@ def rows() -> list[Row]:
             _append(directory, peer, 1 << 20, 1, 0.9),
             _read(directory, peer, 1 << 20, 0.9),
             _recover(directory, peer, 16 << 10, 0.5),
+            *_idle(f"{directory}/idle", 5000),
         ]
 
 
@@ -144,6 +147,31 @@ def _recover(directory: str, peer: str, size: int, goal: float) -> Row:
     )
     disk.remove_directory("log-0")
     return row
+
+
+def _idle(directory: str, count: int) -> list[Row]:
+    """Measure a process that opens many partitions, its interpreter and imports included."""
+    command = [sys.executable, "-m", "bench.idle_partitions"]
+    subprocess.run([*command, "fill", directory, str(count)], check=True)
+    seconds, megabytes = [], []
+    for _ in range(IDLE_ROUNDS):
+        started = perf_counter()
+        with subprocess.Popen(
+            [*command, "open", directory, str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            megabytes.append(float(process.stdout.readline()))
+            seconds.append(perf_counter() - started)
+        assert process.returncode == 0
+    what = f"{count} partitions opened, idle"
+    start, resident = min(seconds), max(megabytes)
+    return [
+        Row(f"{what}: clean start", "the goal", start, 3.0, "s", 3.0 / start, 1.0),
+        Row(f"{what}: memory", "the goal", resident, 100.0, "MB", 100.0 / resident, 1.0),
+    ]
 
 
 def _batch(size: int) -> tuple[bytearray, Checked]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from moldau._native.records import Record
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import DiskError
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.log.config import LogConfig
 from moldau.log.identity import MetaProperties
@@ -40,7 +39,7 @@ class Broker:
         log.advance_high_watermark(log.stored_offset)
         self.happened.set()
 
-    def offline(self, root: str, partitions: Sequence[TopicPartition], _: DiskError) -> None:
+    def offline(self, root: str, partitions: Sequence[TopicPartition], _: Exception) -> None:
         self.failed.append((root, partitions))
         self.happened.set()
 

@@ -54,6 +54,11 @@ PROOFS = (
     Proof(
         "model of the log", ("tests/unit/log/test_log_model.py",), {"MOLDAU_LOG_EXAMPLES": "2000"}
     ),
+    Proof(
+        "model of a log directory",
+        ("tests/unit/log/test_directory_model.py",),
+        {"MOLDAU_DIRECTORY_SEEDS": "5000"},
+    ),
 )
 
 

@@ -196,6 +196,8 @@ class LogDirectory:
         self._new_names[str(partition)] = None
 
     def _move_away(self, partition: TopicPartition, state: FolderState) -> str:
+        if self.failure is not None:
+            raise PartitionOfflineError(f"log directory offline: {self.failure}")
         folder = marked_name(partition, self._entropy(16), state)
         self.disk.rename(str(partition), folder)
         self._forget(partition)
@@ -319,7 +321,7 @@ class LogDirectory:
         self._cut(partition, now, lambda log: log.truncate_to(to, now))
 
     def start_over(self, partition: TopicPartition, at: Offset, now: Instant) -> None:
-        """Forget all of a log that was lowered to `at` before; it goes on there."""
+        """Forget all of a log that was lowered to 0 before; it goes on at `at`."""
         self._cut(partition, now, lambda log: log.truncate_fully_and_start_at(at, now))
 
     def _cut(

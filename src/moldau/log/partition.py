@@ -420,9 +420,14 @@ class PartitionLog:
         self._removal.add_retired(retired, now)
 
     def find_cut(self, offset: Offset) -> Offset:
-        """Return where the log ends if it is cut at `offset`: a batch that holds it goes, too."""
+        """Return what the checkpoints must not go beyond when the log is cut at `offset`.
+
+        A batch that holds it goes as a whole. If all go, the log may for a moment have no file.
+        """
         segments = self._state.segments
-        if not segments[0].base_offset <= offset < self._state.end_offset:
+        if offset < segments[0].base_offset:
+            return Offset(0)
+        if offset >= self._state.end_offset:
             return offset
         target = segments[segment_number_of(segments, offset)]
         found = target.find(offset)
@@ -468,6 +473,7 @@ class PartitionLog:
         segments[0].create()
         self._dirty.add_segment(segments[0])
         self._state.log_start = offset
+        self._state.synced = Offset(0)  # until the new file's name is
         self._cut(offset, Producers())
 
     def _base_of(self, segment: Segment, found: FoundBatch) -> int:

@@ -40,8 +40,8 @@ class LogListener(Protocol):
     def stored(self, partition: TopicPartition, log: PartitionLog, /) -> None:
         """More of a log may count as stored: see its `stored_offset`."""
 
-    def offline(self, root: str, partitions: Sequence[TopicPartition], error: DiskError, /) -> None:
-        """A log directory has failed, with these partitions in it."""
+    def offline(self, root: str, partitions: Sequence[TopicPartition], error: Exception, /) -> None:
+        """These partitions cannot be used any more: they, or all of their log directory, failed."""
 
     def notice(self, root: str, notice: Notice, /) -> None:
         """A person should hear of this. From any thread."""
@@ -110,6 +110,17 @@ class DirectoryHost:
         self._listener.notice(self.root, Notice("", text, is_alarming=True))
         self._listener.offline(self.root, [*self.core.logs, *self.core.closed], error)
         self._settle()
+
+    def give_up(self, partition: TopicPartition, error: Exception) -> None:
+        """Take one partition offline; if the device is broken, all."""
+        if isinstance(error, DiskFailedError):
+            self.fail(error)
+        elif partition in self.core.logs:
+            text = str(error) or repr(error)
+            self.core.close_partition(partition, text)
+            notice = Notice(str(partition), f"goes offline: {text}", is_alarming=True)
+            self._listener.notice(self.root, notice)
+            self._listener.offline(self.root, [partition], error)
 
     # Group commit.
 
@@ -218,7 +229,7 @@ class DirectoryHost:
         """Empty a log, which goes on at `at`."""
         async with self._checkpointing:
             self.core.get(partition)
-            await self._write(self.core.lower(partition, at))
+            await self._write(self.core.lower(partition, Offset(0)))
             self.guard(lambda: self.core.start_over(partition, at, self._clock()))
         self.pool.wake()
 

@@ -1,8 +1,9 @@
 """All logs of a broker, in one or several log directories, on an asyncio loop."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,10 +93,11 @@ class LogStore:
         """Open all log directories at once; one that is broken is left out, unless all are."""
         if context.durability is Durability.MEMORY:
             return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
-        results = await asyncio.gather(
-            *(asyncio.to_thread(open_directory, root, context) for root in roots),
-            return_exceptions=True,
-        )
+        with _collection_paused():
+            results = await asyncio.gather(
+                *(asyncio.to_thread(open_directory, root, context) for root in roots),
+                return_exceptions=True,
+            )
         opened = [result for result in results if isinstance(result, OpenDirectory)]
         try:
             _check_opened(roots, results, listener)
@@ -181,13 +183,13 @@ class LogStore:
 
     def changed(self, partition: TopicPartition) -> None:
         """A log was changed otherwise, as by a new leader epoch: have it synced."""
-        host = self._places[partition]
-        host.core.note_change(partition, self._context.clock())
-        host.pool.wake()
+        if host := self._places.get(partition):
+            host.core.note_change(partition, self._context.clock())
+            host.pool.wake()
 
-    def failed(self, partition: TopicPartition, error: DiskError) -> None:
-        """Reading a log has shown that its directory is broken."""
-        self._places[partition].fail(error)
+    def failed(self, partition: TopicPartition, error: Exception) -> None:
+        """Reading a log has shown that it, or its directory, is broken."""
+        self._places[partition].give_up(partition, error)
 
     # Changing partitions.
 
@@ -272,8 +274,12 @@ class LogStore:
             for number, (partition, host) in enumerate(list(self._places.items())):
                 log = host.core.logs.get(partition)
                 if log is not None and host.is_online and partition not in self._staged:
-                    with suppress(AppendError):
+                    try:
                         await chore(host, partition, log)
+                    except AppendError:
+                        pass  # the directory has failed, and everybody was told
+                    except Exception as error:  # noqa: BLE001 - its files are not what they were
+                        host.give_up(partition, error)
                 if number % SLICE_PARTITIONS == SLICE_PARTITIONS - 1:
                     await asyncio.sleep(0)
 
@@ -312,6 +318,21 @@ class LogStore:
                     notice = Notice(str(partition), text, is_alarming=True)
                     self._listener.notice(host.root, notice)
         return places
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Do not look for garbage: thousands of partitions are objects that all stay.
+
+    Looking at them again and again while they come would take a fifth of the time.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def _check_opened(

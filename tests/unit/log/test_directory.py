@@ -1,6 +1,7 @@
 """A log directory as its shell drives it, on a disk in memory and on one with faults."""
 
 from contextlib import suppress
+from random import Random
 
 import pytest
 
@@ -47,7 +48,7 @@ class Host:
             self.found,
             durability=self.durability,
             cache=PageCache(1 << 20),
-            entropy=bytes,
+            entropy=Random(str(self.disk.list(""))).randbytes,
         )
         for partition in self.found.partitions:
             steps = open_partition(

@@ -10,7 +10,7 @@ import pytest
 from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import Durability, LogConfig
-from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.log.errors import CorruptLogError, PartitionOfflineError, StorageFullError
 from moldau.log.reading import Isolation
 from moldau.runtime.cleaner import CleanerSettings
 from moldau.runtime.disk import FileDisk
@@ -317,3 +317,37 @@ async def test_damage_below_the_recovery_point_costs_its_partition_only(tmp_path
         await store.create(P[0], TOPIC_ID, SMALL)
         await add(store, broker, P[0], b"fetched again")
         assert FileDisk(tmp_path).list(folder)
+
+
+@scenario
+async def test_a_log_that_cannot_be_kept_costs_its_partition_only(tmp_path):
+    broker = Broker()
+    config = LogConfig(segment_bytes=500, retention_bytes=1500)
+    async with open_store([tmp_path], broker, config, settings=QUICK) as store:
+        for partition in P[:2]:
+            await store.create(partition, TOPIC_ID, config)
+
+        def fail(_now):
+            raise CorruptLogError("t-0/x.log", 7, "the length is wrong")
+
+        bad = store.get(P[0])
+        store.place_of(P[0]).core.logs[P[0]] = Spoilt(bad, fail)
+        await broker.until(lambda: broker.failed)
+        assert broker.failed == [(str(tmp_path), [P[0]])]
+        with pytest.raises(PartitionOfflineError, match="the length is wrong"):
+            append(store, P[0], batch_of(b"x"))
+        append(store, P[1], batch_of(b"goes on"))
+        assert not store.write()
+        await broker.until(lambda: store.get(P[1]).high_watermark == 1)
+    assert not (tmp_path / CLOSED).exists()
+
+
+class Spoilt:
+    """A log with a method that fails."""
+
+    def __init__(self, log, fail) -> None:
+        self._log = log
+        self.apply_retention = fail
+
+    def __getattr__(self, name):
+        return getattr(self._log, name)
