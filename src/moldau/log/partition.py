@@ -34,7 +34,7 @@ from moldau.log.reading import (
     segment_number_of,
 )
 from moldau.log.removal import Removal
-from moldau.log.segment import FoundBatch, Segment
+from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
 from moldau.log.validation import Checked, Writable, validate_append
 from moldau.log.watermarks import Watermarks
@@ -417,10 +417,20 @@ class PartitionLog:
         self._watermarks.forget_places()
         self._removal.add_retired(retired, now)
 
-    def truncate_to(self, offset: Offset, now: Instant) -> None:
-        """Cut the log at `offset`, and at the beginning of the batch that holds it.
+    def find_cut(self, offset: Offset) -> Offset:
+        """Return where `truncate_to` cuts: where the batch that holds `offset` begins."""
+        segments = self._state.segments
+        number = segment_number_of(segments, offset)
+        found = segments[number].find(offset) if number >= 0 else None
+        if found is None:
+            return min(offset, self._state.end_offset)
+        return Offset(min(offset, segments[number].header_at(found.position).base_offset))
 
-        The recovery point may become lower: its checkpoint has to be replaced with the next sync.
+    def truncate_to(self, offset: Offset, now: Instant) -> None:
+        """Cut the log at `find_cut(offset)`.
+
+        A checkpoint with a higher recovery point must be replaced before: after a crash it would
+        vouch for what is gone.
         """
         self.write()
         state = self._state
@@ -432,8 +442,7 @@ class PartitionLog:
             return
         number = segment_number_of(segments, offset)
         target = segments[number]
-        found = target.find(offset)  # before anything changes, because it may be cold
-        cut = Offset(offset if found is None else min(offset, self._base_of(target, found)))
+        cut = self.find_cut(offset)  # before anything changes, because it may be cold
         producers = load_producers(self._maker.disk, segments, state.snapshots, cut)
         self._removal.retire(segments[number + 1 :], now)
         del segments[number + 1 :]
@@ -459,9 +468,6 @@ class PartitionLog:
         self._dirty.add_segment(segments[0])
         self._state.log_start = offset
         self._cut(offset, Producers())
-
-    def _base_of(self, segment: Segment, found: FoundBatch) -> int:
-        return segment.header_at(found.position).base_offset
 
     def _cut(self, end_offset: Offset, producers: Producers) -> None:
         """Make everything else agree with a log that ends at `end_offset`."""
