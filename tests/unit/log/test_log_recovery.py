@@ -137,6 +137,24 @@ def test_a_segment_cut_anywhere_in_the_tail_keeps_what_is_whole(data: st.DataObj
     check(log)
 
 
+@pytest.mark.parametrize("kept_batches", [0, 1])
+def test_records_lost_between_two_unsynced_segments_end_the_log(kept_batches: int) -> None:
+    log = filled()
+    before = everything(log)
+    lost = log.log.segments[1]
+    content = log.disk.read(lost.path, 0, lost.size)
+    log.disk.truncate(lost.path, sum(b.size for b in read_batches(content)[:kept_batches]))
+    log.recovery_point = lost.base_offset
+    log.reopen()
+    number = lost.base_offset // 3 + kept_batches
+    assert everything(log) == before[:number]
+    assert "are missing" in str(log.notices[0])
+    assert len(log.names(".log.cut")) > 1
+    check(log)
+    log.add(leader_epoch=7)
+    check(log)
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_bit_flipped_in_the_tail_ends_the_log_and_sets_the_rest_aside(
