@@ -134,7 +134,7 @@ def check_committed_reads(log: PartitionLog, disk: Disk, history: Iterable[bytes
 
 
 def _last(producers: Producers) -> dict[int, tuple[object, ...]]:
-    """What survives a restart: of each producer's batches the last."""
+    """What survives a restart: of each producer's batches the last, without its timestamp."""
 
     def of(state: ProducerState) -> tuple[object, ...]:
         return (
@@ -142,7 +142,7 @@ def _last(producers: Producers) -> dict[int, tuple[object, ...]]:
             state.coordinator_epoch,
             state.transaction_first_offset,
             state.next_sequence,
-            state.batches[-1:],
+            [batch[:3] for batch in state.batches[-1:]],
         )
 
     return {producer_id: of(state) for producer_id, state in producers.states.items()}
