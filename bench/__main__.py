@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.row import Row
 
-SUITES = ("codec", "disk", "log", "records")
+SUITES = ("codec", "compaction", "disk", "log", "records")
 RESULTS = Path(__file__).parent / "results"
 
 

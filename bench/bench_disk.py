@@ -7,9 +7,9 @@ from collections.abc import Callable
 from time import perf_counter
 
 from bench.row import Row
-from moldau.kernel.ids import Offset, TopicPartition
+from moldau.kernel.disk import DiskError
+from moldau.log.commit import Commit
 from moldau.runtime.disk import FileDisk
-from moldau.runtime.group_commit import Dirty
 from moldau.runtime.sync_pool import SyncPool
 
 ROUNDS = 9
@@ -56,25 +56,39 @@ def _read(disk: FileDisk, size: int, goal: float) -> Row:
     return _row(f"read of {size} bytes, cached", "os.pread", ours, theirs, goal)
 
 
+class _Source:
+    """Has the same commit again and again."""
+
+    def __init__(self, commit: Commit) -> None:
+        self._commit = commit
+        self.is_dirty = False
+        self.synced = asyncio.Event()
+
+    def take_commit(self) -> Commit | None:
+        if not self.is_dirty:
+            return None
+        self.is_dirty = False
+        return self._commit
+
+    def committed(self, _: Commit) -> None:
+        pass
+
+    def told(self, _: Commit) -> None:
+        self.synced.set()
+
+    def put_back(self, _: Commit, error: DiskError) -> None:
+        raise error
+
+    def failed(self, error: DiskError) -> None:
+        raise error
+
+
 async def _commit(disk: FileDisk, files: int) -> Row:
     """Compare a group commit, the way to its threads and back included, with syncs in a row."""
     data = bytes(16384)
     paths = [f"f{number}" for number in range(files)]
-    dirty = [Dirty(TopicPartition(path, 0), Offset(1), [path]) for path in paths]
-    synced = asyncio.Event()
-    left = 0
-
-    def count(_partition: TopicPartition, _end: Offset) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            synced.set()
-
-    def fail(error: Exception) -> None:
-        raise error
-
-    call_soon = asyncio.get_running_loop().call_soon_threadsafe
-    pool = SyncPool(disk, call_soon=call_soon, on_synced=count, on_failed=fail)
+    source = _Source(Commit(paths))
+    pool = SyncPool(disk, source, call_soon=asyncio.get_running_loop().call_soon_threadsafe)
     best = [float("inf")] * 2
     for turn in range(2 * ROUNDS):
         for path in paths:
@@ -84,10 +98,10 @@ async def _commit(disk: FileDisk, files: int) -> Row:
             for path in paths:
                 disk.sync(path)
         else:
-            left = files
-            synced.clear()
-            pool.written(dirty)
-            await synced.wait()
+            source.is_dirty = True
+            source.synced.clear()
+            pool.wake()
+            await source.synced.wait()
         best[turn % 2] = min(best[turn % 2], perf_counter() - started)
     pool.close()
     goal = 0.5 if files == 1 else 1.0

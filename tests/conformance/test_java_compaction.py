@@ -4,7 +4,6 @@ from pathlib import Path
 from random import Random
 
 from moldau._native.records import read_batches
-from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.compaction.plan import LastRecord, make_plan
 from moldau.log.config import LogConfig
@@ -22,7 +21,7 @@ from tests.unit.log.compaction.logs import (
 )
 from tests.unit.log.compaction.test_compaction import compact_log
 
-LOGS = 40
+LOGS = 25
 RETENTION_MS = 1000
 CONFIG = LogConfig(
     cleanup_policy=frozenset({"compact"}), delete_retention_ms=RETENTION_MS, segment_bytes=600
@@ -37,7 +36,7 @@ def write_logs(folder: Path) -> list[Log]:
         batches = random_log(random)
         root = folder / str(seed)
         root.mkdir(parents=True)
-        disk: Disk = FileDisk(root).waiting()
+        disk = FileDisk(root).waiting()
         log = Log(disk, batches[-1].last_offset + 1, CONFIG)
         log.write(random_segments(random, batches), aborted_by(batches))
         disk.append(segment_path(DIRECTORY, log.end), ())
@@ -47,16 +46,16 @@ def write_logs(folder: Path) -> list[Log]:
 
 def last_records(log: Log) -> dict[int, LastRecord]:
     """Return what a broker knows of the producers after it has read the log."""
-    producers = Producers(Offset(0))
+    producers = Producers()
     for base in log.bases():
         content = log.content(base)
         for batch in read_batches(content):
             producers.replay(batch, content, base, Position(batch.position))
     return {
-        id_: LastRecord(
-            state.producer_epoch, state.batches[-1].last_offset if state.batches else None
+        producer_id: LastRecord(
+            state.producer_epoch, Offset(state.batches[-1][1]) if state.batches else None
         )
-        for id_, state in producers.states.items()
+        for producer_id, state in producers.states.items()
     }
 
 

@@ -8,9 +8,8 @@ import asyncio
 import sys
 
 from moldau.kernel.disk import DiskError
-from moldau.kernel.ids import Offset, TopicPartition
+from moldau.log.commit import Commit
 from moldau.runtime.disk import FileDisk
-from moldau.runtime.group_commit import Dirty
 from moldau.runtime.sync_pool import SyncPool
 
 PATTERN = bytes(range(251)) * 40
@@ -18,42 +17,66 @@ CHUNK = 3000
 AHEAD_BYTES_MAX = 300_000
 
 
+class Files:
+    """What is written and what of it is durable, by the number of the file."""
+
+    def __init__(self, count: int) -> None:
+        self.ends = [0] * count
+        self.durable = [0] * count
+        self.error: DiskError | None = None
+        self.progress = asyncio.Event()
+        self._dirty: dict[int, None] = {}
+        self._syncing: list[tuple[int, int]] = []
+
+    def written(self, number: int, size: int) -> None:
+        self.ends[number] += size
+        self._dirty[number] = None
+
+    def take_commit(self) -> Commit | None:
+        if not self._dirty:
+            return None
+        taken = [(number, self.ends[number]) for number in self._dirty]
+        self._dirty.clear()
+        self._syncing = taken
+        is_new = any(not self.durable[number] for number, _ in taken)
+        return Commit([f"p{number}" for number, _ in taken], (), [""] if is_new else ())
+
+    def committed(self, _: Commit) -> None:
+        for number, end in self._syncing:
+            sys.stdout.write(f"p{number} {end}\n")
+            self.durable[number] = end
+        sys.stdout.flush()
+
+    def told(self, _: Commit) -> None:
+        self.progress.set()
+
+    def put_back(self, _: Commit, error: DiskError) -> None:
+        raise error  # there is nothing to replace
+
+    def failed(self, error: DiskError) -> None:
+        self.error = error
+        self.progress.set()
+
+
 async def main(directory: str, partitions: int) -> None:
     """Write until killed or until the disk fails."""
     disk = FileDisk(directory, open_files_max=4)
-    ends = [0] * partitions
-    durable = [0] * partitions
-    failed: list[DiskError] = []
-    progress = asyncio.Event()
-
-    def synced(partition: TopicPartition, end: Offset) -> None:
-        sys.stdout.write(f"{partition.topic} {end}\n")
-        sys.stdout.flush()
-        durable[partition.partition] = end
-        progress.set()
-
-    def fail(error: DiskError) -> None:
-        failed.append(error)
-        progress.set()
-
-    call_soon = asyncio.get_running_loop().call_soon_threadsafe
-    pool = SyncPool(disk, call_soon=call_soon, on_synced=synced, on_failed=fail)
+    files = Files(partitions)
+    pool = SyncPool(disk, files, call_soon=asyncio.get_running_loop().call_soon_threadsafe)
     turn = 0
-    while not failed:
+    while files.error is None:
         number = turn % partitions
         turn += 1
-        path, end = f"p{number}", ends[number]
         try:
-            disk.append(path, [PATTERN[end % 251 :][:CHUNK]])
+            disk.append(f"p{number}", [PATTERN[files.ends[number] % 251 :][:CHUNK]])
         except DiskError:
             break
-        ends[number] += CHUNK
-        new = [] if end else [""]
-        pool.written([Dirty(TopicPartition(path, number), Offset(ends[number]), [path], new)])
+        files.written(number, CHUNK)
+        pool.wake()
         await asyncio.sleep(0)
-        while not failed and sum(ends) - sum(durable) > AHEAD_BYTES_MAX:
-            progress.clear()
-            await progress.wait()
+        while files.error is None and sum(files.ends) - sum(files.durable) > AHEAD_BYTES_MAX:
+            files.progress.clear()
+            await files.progress.wait()
     pool.close()
 
 

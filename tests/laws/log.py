@@ -60,7 +60,10 @@ def _check_epochs(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]])
         batch.leader_epoch for _, batch, _ in stored if batch.base_offset >= log.log_start
     }:
         expected = rebuilt.end_offset_for(epoch, log.written_offset)
-        assert log.end_offset_for(epoch) == expected, f"epoch {epoch} differs from its rebuild"
+        found = log.end_offset_for(epoch)
+        # Compaction may have removed the first batches of the next epoch.
+        is_right = found == expected or (log.config.is_compacted and found[1] <= expected[1])
+        assert is_right, f"epoch {epoch} differs from its rebuild: {found}, not {expected}"
 
 
 def _check_reads(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) -> None:

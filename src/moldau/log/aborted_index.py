@@ -92,6 +92,14 @@ class AbortedIndex:
         self._staged.clear()
         self._cut(0)
 
+    def prepare(self) -> None:
+        """Make the index ready to grow; of what appends to it, only this reads."""
+        self._load()
+
+    def move_to(self, disk: Disk) -> None:
+        """Use another view of the same file; stay ready to grow."""
+        self._disk = disk
+
     def check(self) -> None:
         """Read all entries; `CorruptIndexError` if they cannot be true."""
         before = self.base_offset - 1

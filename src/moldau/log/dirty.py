@@ -19,8 +19,6 @@ class Dirty:
     checkpoints: tuple[tuple[str, bytes], ...]
     directory: str | None  # None: it has no new names
     segments: tuple[Segment, ...]  # whose names become durable
-    is_recovery_point_lower: bool
-    """The log was cut below it: its checkpoint must be replaced before anything else counts."""
 
 
 class DirtyFiles:
@@ -31,7 +29,6 @@ class DirtyFiles:
         "_directory",
         "_files",
         "_has_names",
-        "_is_lower",
         "_segments",
         "_taken",
         "has_closed",
@@ -43,7 +40,6 @@ class DirtyFiles:
         self._checkpoints: dict[str, bytes] = {}
         self._segments: dict[Offset, Segment] = {}
         self._has_names = False
-        self._is_lower = False
         self._taken: list[Dirty] = []  # what is being synced
         self.has_closed = False  # a segment is complete: worth a sync whatever the durability
 
@@ -78,9 +74,8 @@ class DirtyFiles:
             self._files.pop(path, None)
         self._segments.pop(segment.base_offset, None)
 
-    def cut(self, end_offset: Offset, *, is_lower: bool) -> None:
+    def cut(self, end_offset: Offset) -> None:
         """The log was cut: what is being synced vouches for nothing that comes there now."""
-        self._is_lower = self._is_lower or is_lower
         for dirty in self._taken:
             dirty.end_offset = min(dirty.end_offset, end_offset)
 
@@ -92,12 +87,11 @@ class DirtyFiles:
             tuple(self._checkpoints.items()),
             self._directory if self._has_names else None,
             tuple(self._segments.values()),
-            self._is_lower,
         )
         self._files.clear()
         self._checkpoints.clear()
         self._segments.clear()
-        self._has_names = self._is_lower = self.has_closed = False
+        self._has_names = self.has_closed = False
         self._taken.append(dirty)
         return dirty
 
@@ -114,4 +108,3 @@ class DirtyFiles:
         self._checkpoints = dict(dirty.checkpoints) | self._checkpoints
         self._segments = {s.base_offset: s for s in dirty.segments} | self._segments
         self._has_names = self._has_names or dirty.directory is not None
-        self._is_lower = self._is_lower or dirty.is_recovery_point_lower

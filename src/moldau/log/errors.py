@@ -10,6 +10,7 @@ class MalformedFileError(Exception):
         super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
         self.path = path
         self.line = line
+        self.reason = f"line {line}: {reason}" if line else reason
 
 
 class CorruptIndexError(Exception):
@@ -49,6 +50,17 @@ class StorageFullError(AppendError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+class PartitionOfflineError(AppendError):
+    """The partition, or the log directory that it is in, is out of service."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+class DirectoryRefusedError(Exception):
+    """A log directory is somebody else's, or of a version that is not known."""
 
 
 class UnexpectedOffsetError(Exception):

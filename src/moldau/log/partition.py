@@ -34,7 +34,7 @@ from moldau.log.reading import (
     segment_number_of,
 )
 from moldau.log.removal import Removal
-from moldau.log.segment import Segment
+from moldau.log.segment import FoundBatch, Segment
 from moldau.log.state import LogState, SegmentMaker
 from moldau.log.validation import Checked, Writable, validate_append
 from moldau.log.watermarks import Watermarks
@@ -413,24 +413,25 @@ class PartitionLog:
         new = self._maker.open(base_offset, now.wall_ms)
         new.seen_ms = segments[numbers[0]].seen_ms
         segments[numbers[0] : numbers[-1] + 1] = [new]
+        gone = set(olds) - {base_offset}  # their snapshots went with them
+        self._state.snapshots[:] = [s for s in self._state.snapshots if s not in gone]
         self._dirty.add_segment(new)
         self._watermarks.forget_places()
         self._removal.add_retired(retired, now)
 
     def find_cut(self, offset: Offset) -> Offset:
-        """Return where `truncate_to` cuts: where the batch that holds `offset` begins."""
+        """Return where the log ends if it is cut at `offset`: a batch that holds it goes, too."""
         segments = self._state.segments
-        number = segment_number_of(segments, offset)
-        found = segments[number].find(offset) if number >= 0 else None
-        if found is None:
-            return min(offset, self._state.end_offset)
-        return Offset(min(offset, segments[number].header_at(found.position).base_offset))
+        if not segments[0].base_offset <= offset < self._state.end_offset:
+            return offset
+        target = segments[segment_number_of(segments, offset)]
+        found = target.find(offset)
+        return Offset(offset if found is None else min(offset, self._base_of(target, found)))
 
     def truncate_to(self, offset: Offset, now: Instant) -> None:
-        """Cut the log at `find_cut(offset)`.
+        """Cut the log at `offset`, and at the beginning of the batch that holds it.
 
-        A checkpoint with a higher recovery point must be replaced before: after a crash it would
-        vouch for what is gone.
+        What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
         state = self._state
@@ -469,6 +470,9 @@ class PartitionLog:
         self._state.log_start = offset
         self._cut(offset, Producers())
 
+    def _base_of(self, segment: Segment, found: FoundBatch) -> int:
+        return segment.header_at(found.position).base_offset
+
     def _cut(self, end_offset: Offset, producers: Producers) -> None:
         """Make everything else agree with a log that ends at `end_offset`."""
         state = self._state
@@ -482,6 +486,6 @@ class PartitionLog:
         if state.epochs.truncate_from_end(end_offset):
             self._appender.note_epochs()
         self._appender.reload()
-        self._dirty.cut(end_offset, is_lower=state.synced > end_offset)
+        self._dirty.cut(end_offset)
         state.synced = min(state.synced, end_offset)
         self._watermarks.retreat(end_offset)

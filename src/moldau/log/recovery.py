@@ -14,10 +14,12 @@ from typing import Final
 from moldau._native.log import Tail
 from moldau._native.segment_scan import SegmentScan, find_whole_batch
 from moldau.kernel.disk import DiskMissingError
-from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.errors import CorruptBatchError
+from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
 from moldau.log.file_names import (
+    ABORTED_INDEX,
     CUT,
     OFFSET_INDEX,
     SEGMENT_SUFFIXES,
@@ -126,6 +128,13 @@ class _Opening:
             active.tail = None
             return False
         self._maker.limit(active)
+        if ABORTED_INDEX in self._inventory.segments[active.base_offset]:
+            try:
+                active.aborted.prepare()
+            except CorruptIndexError as error:
+                self.notices.append(Notice(error.path, f"{error}; checking the log"))
+                active.tail = None
+                return False
         state = self.state
         end = state.end_offset
         state.producers = load_producers(self._disk, state.segments, state.snapshots, end)
@@ -302,10 +311,21 @@ class _Opening:
         if not self._inventory.has_epochs:
             return None
         try:
-            return LeaderEpochs.parse(path, read_whole(self._disk, path))
+            epochs = LeaderEpochs.parse(path, read_whole(self._disk, path))
         except MalformedFileError as error:
-            self.notices.append(Notice(path, f"{error}; it is made anew from the log"))
+            self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
+        first = self.state.segments[0]
+        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
+            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
+            return None
+        return epochs
+
+    def _epoch_at_start(self, segment: Segment) -> int:
+        try:
+            return segment.header_at(Position(0)).leader_epoch
+        except CorruptBatchError:
+            return -1
 
     def _finish(self) -> None:
         state = self.state

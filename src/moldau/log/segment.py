@@ -303,7 +303,8 @@ class Segment:
             raise CorruptIndexError(self.offsets.path, f"{entry} lies beyond the segment's end")
         while position < size:
             window = self._disk.read(self.path, position, min(WINDOW_BYTES, size - position))
-            if position == entry.position and int.from_bytes(window[:8]) > entry.offset:
+            # Not at the start: compaction may have removed the batches that began there.
+            if position == entry.position > 0 and int.from_bytes(window[:8]) > entry.offset:
                 raise CorruptIndexError(self.offsets.path, f"{entry} points to a later batch")
             step, batch_size, last_offset = find_batch(window, offset)
             if batch_size:
@@ -388,11 +389,21 @@ class Segment:
         self.forget()
         return retired
 
-    def move_to(self, disk: Disk) -> None:
-        """Use another view of the same files from here on."""
+    def move_to(self, disk: Disk, cache: PageCache) -> None:
+        """Use another view of the same files, and another cache, from here on.
+
+        What is needed to append stays loaded: appending on the event loop must read nothing.
+        """
         self.write_entries()
-        self.forget()
+        if self.tail is None:
+            self.forget()
+        else:
+            self.offsets.move_to(disk, cache)
+            self.times.move_to(disk, cache)
+            if self._aborted is not None:
+                self._aborted.move_to(disk)
         self._disk = disk
+        self._cache = cache
 
     def forget(self) -> None:
         """Give back all memory that the indexes use."""

@@ -30,6 +30,7 @@ class SparseIndex(ABC):
         "_cache",
         "_count",
         "_disk",
+        "_is_padded",
         "_last",
         "_recent",
         "_tail",
@@ -45,6 +46,7 @@ class SparseIndex(ABC):
         self._cache = cache
         self._count = -1  # entries, those not yet written included; -1: nothing is loaded
         self._written = 0  # entries in the file
+        self._is_padded = False  # zeros follow them, as Kafka leaves them
         self._last: tuple[int, int] | None = None
         self._tail: Page | None = None  # from the last whole written page on, while appending
         self._recent = 0  # the page that was found last: a reader that moves on needs it again
@@ -70,8 +72,9 @@ class SparseIndex(ABC):
         if self._tail is not None:
             return self._tail
         size = self.count * self.entry_bytes
-        if self._disk.size(self.path) > size:
+        if self._is_padded:
             self._disk.truncate(self.path, size)
+            self._is_padded = False
         number, rest = divmod(self._count, PAGE_ENTRIES)
         tail = self._page(number) if rest else self._decode(b"")
         self._cache.drop(self, number)
@@ -122,6 +125,14 @@ class SparseIndex(ABC):
         self._count = -1
         self._last = None
         self._tail = None
+
+    def move_to(self, disk: Disk, cache: PageCache) -> None:
+        """Use another view of the same file, and another cache; stay ready to grow."""
+        if self._count >= 0:
+            self.prepare()
+            self._drop_pages(0)
+        self._disk = disk
+        self._cache = cache
 
     def truncate_to(self, offset: Offset) -> None:
         """Remove the entries of `offset` and beyond."""
@@ -238,6 +249,7 @@ class SparseIndex(ABC):
             if min(self._last) < 0:
                 raise CorruptIndexError(self.path, f"the last entry is {self._last}")
         self._count = self._written = count
+        self._is_padded = count * self.entry_bytes < size
 
     def _is_blank(self, number: int) -> bool:
         return not any(self._read(number, 1))

@@ -106,14 +106,16 @@ class FileDisk:
 
     def size(self, path: str) -> int:
         """Return the file's size in bytes."""
-        with self._errors(path):
+        try:
             if file := self._files.find(path):
                 return os.fstat(file.fd).st_size
-            with self._files.parent(path) as (parent, name):
-                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if not stat.S_ISREG(status.st_mode):
-                raise DiskError(path, "is not a file")
-            return status.st_size
+            parent, name = self._files.parent(path)
+            status = os.stat(name, dir_fd=parent.fd, follow_symlinks=False)
+        except OSError as error:
+            raise self._error(error, path) from error
+        if not stat.S_ISREG(status.st_mode):
+            raise DiskError(path, "is not a file")
+        return status.st_size
 
     def truncate(self, path: str, size: int) -> None:
         """Cut the file to `size`, which is not larger than it is."""
@@ -125,34 +127,36 @@ class FileDisk:
 
     def replace(self, path: str, data: Buffer) -> None:
         """Make `data` the file's whole content by way of a temporary file and a rename."""
-        with self._errors(path), self._files.parent(path) as (parent, name):
+        with self._errors(path):
+            parent, name = self._files.parent(path)
             temporary = name + TEMPORARY_SUFFIX
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            file = Descriptor(os.open(temporary, flags, FILE_MODE, dir_fd=parent))
+            file = Descriptor(os.open(temporary, flags, FILE_MODE, dir_fd=parent.fd))
             try:
                 _write_rest(file.fd, [data], 0)
                 self._sync(file.fd, path)
-                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+                os.rename(temporary, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
             except (OSError, DiskError):
                 with suppress(OSError):
-                    os.unlink(temporary, dir_fd=parent)
+                    os.unlink(temporary, dir_fd=parent.fd)
                 raise
             self._files.forget(path)
-            self._sync_names(parent, path)
+            self._sync_names(parent.fd, path)
 
     def rename(self, path: str, to: str) -> None:
         """Rename a file or directory, replacing a file or an empty directory at `to`."""
         files = self._files
-        with self._errors(path), files.parent(path) as (from_parent, from_name):
-            with files.parent(to) as (to_parent, to_name):
-                os.rename(from_name, to_name, src_dir_fd=from_parent, dst_dir_fd=to_parent)
+        with self._errors(path):
+            (source, name), (target, new_name) = files.parent(path), files.parent(to)
+            os.rename(name, new_name, src_dir_fd=source.fd, dst_dir_fd=target.fd)
             files.forget(path)
             files.forget(to)
 
     def remove(self, path: str) -> None:
         """Remove a file."""
-        with self._errors(path), self._files.parent(path) as (parent, name):
-            os.unlink(name, dir_fd=parent)
+        with self._errors(path):
+            parent, name = self._files.parent(path)
+            os.unlink(name, dir_fd=parent.fd)
             self._files.forget(path)
 
     def list(self, path: str) -> Sequence[str]:
@@ -167,17 +171,19 @@ class FileDisk:
 
     def make_directory(self, path: str) -> None:
         """Make a directory; it may be there already, its parent must be."""
-        with self._errors(path), self._files.parent(path) as (parent, name):
+        with self._errors(path):
+            parent, name = self._files.parent(path)
             try:
-                os.mkdir(name, DIRECTORY_MODE, dir_fd=parent)
+                os.mkdir(name, DIRECTORY_MODE, dir_fd=parent.fd)
             except FileExistsError:
                 self._files.open_directory(path)
 
     def remove_directory(self, path: str) -> None:
         """Remove a directory with everything in it."""
-        with self._errors(path), self._files.parent(path) as (parent, name):
+        with self._errors(path):
+            parent, name = self._files.parent(path)
             try:
-                shutil.rmtree(name, dir_fd=parent)
+                shutil.rmtree(name, dir_fd=parent.fd)
             finally:
                 self._files.forget(path)
 

@@ -3,8 +3,8 @@
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 
 from moldau.kernel.disk import path_parts
@@ -73,29 +73,30 @@ class OpenFiles:
                 for name in [name for name in self._files if name.startswith(below)]:
                     del self._files[name]
 
-    @contextmanager
-    def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the directory that holds `path`, reached without following a link, and the name."""
+    def parent(self, path: str) -> tuple[Descriptor, str]:
+        """Return the directory that holds `path`, reached without links, and the name in it."""
         parts = path_parts(path)
         if not parts:
             raise ValueError("the log directory itself has no name in it")
         directory = self._root
         for part in parts[:-1]:
             directory = self._open_in(directory.fd, part, DIRECTORY)
-        yield directory.fd, parts[-1]
+        return directory, parts[-1]
 
     def open_directory(self, path: str) -> Descriptor:
         """Open a directory for listing or syncing."""
         if not path:
             # Opened afresh, because a position in a listing belongs to the open file.
             return self._open_in(self._root.fd, ".", DIRECTORY)
-        with self.parent(path) as (parent, name):
-            return self._open_in(parent, name, DIRECTORY)
+        parent, name = self.parent(path)
+        return self._open_in(parent.fd, name, DIRECTORY)
 
     def _open(self, path: str, flags: int) -> Descriptor:
-        with self._lock, self.parent(path) as (parent, name):
-            opened = self._files[path] = self._open_in(parent, name, flags)
-            self._shrink(to=self._capacity)
+        with self._lock:
+            parent, name = self.parent(path)
+            opened = self._files[path] = self._open_in(parent.fd, name, flags)
+            if len(self._files) > self._capacity:
+                self._shrink(to=self._capacity)
             return opened
 
     def _open_in(self, directory: int, name: str, flags: int) -> Descriptor:

@@ -1,143 +1,176 @@
-"""The threads that sync one log directory, and their way back to the event loop."""
+"""Group commit: the threads that sync one log directory, and their way back to the event loop."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
 from time import perf_counter
+from typing import Protocol
 
-from moldau.kernel.disk import Disk, DiskError, DiskFailedError, DiskMissingError
-from moldau.kernel.ids import Offset, TopicPartition
-from moldau.runtime.group_commit import (
-    Dirty,
-    Effect,
-    Event,
-    GoOffline,
-    GroupCommit,
-    StartSync,
-    SyncDone,
-    Synced,
-    SyncFailed,
-    Truncated,
-    Written,
-)
+from moldau.kernel.disk import Disk, DiskError, DiskFailedError, DiskFullError, DiskMissingError
+from moldau.log.commit import Commit
 
 # Syncs of different files share the file system's journal commits when they run at once: 64 files
 # on ext4 took 21 ms one after the other, 10 ms by four threads, 7 ms by eight, 6 ms by sixteen.
 THREADS = 8
 
 
-class SyncPool:
-    """Runs the group commit of one log directory.
+class CommitSource(Protocol):
+    """Who knows what is to be synced; all of this is called on the event loop."""
 
-    `call_soon` brings a call to the event loop from any thread (`loop.call_soon_threadsafe`); the
-    other callbacks and all methods run there. A directory has its threads to itself, so that one
-    device that hangs does not stop another.
+    def take_commit(self) -> Commit | None:
+        """Return everything that gathered, None if there is nothing."""
+
+    def committed(self, commit: Commit, /) -> None:
+        """It is on the device. Only take note: the next commit waits for this."""
+
+    def told(self, commit: Commit, /) -> None:
+        """Tell everybody who waited for it; the device is busy again already."""
+
+    def put_back(self, commit: Commit, error: DiskFullError, /) -> None:
+        """There was no room; `wake` when it may be tried again."""
+
+    def failed(self, error: DiskError, /) -> None:
+        """Writes are lost: nothing in the directory may be acknowledged any more."""
+
+
+class SyncPool:
+    """Runs the group commit of one log directory: idle, syncing, or stopped.
+
+        idle     wake       -> syncing   what has gathered, if anything
+        syncing  wake       -> syncing   what changes now gathers for the next one
+        syncing  done       -> syncing   what has gathered meanwhile
+        syncing  done       -> idle      nothing has
+        syncing  no room    -> idle      everything is put back
+        syncing  failed     -> stopped   for good: a failed sync is never tried again
+
+    So a lone write never waits for company, and under load one sync serves everyone who came while
+    the last one ran. `call_soon` brings a call to the event loop from any thread
+    (`loop.call_soon_threadsafe`). A directory has its threads to itself, so that one device that
+    hangs does not stop another.
     """
 
     def __init__(
         self,
         disk: Disk,
+        source: CommitSource,
         *,
         call_soon: Callable[[Callable[[], object]], object],
-        on_synced: Callable[[TopicPartition, Offset], None],
-        on_failed: Callable[[DiskError], None],
-        on_batch: Callable[[int, float], None] | None = None,
         threads: int = THREADS,
     ) -> None:
+        self.commits = 0
+        self.seconds = 0.0  # spent in commits
         self._disk = disk
+        self._source = source
         self._call_soon = call_soon
-        self._on_synced = on_synced
-        self._on_failed = on_failed
-        self._on_batch = on_batch
         self._threads = threads
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sync")
-        self._commit = GroupCommit()
-        self._closed = False
+        self._is_busy = False
+        self._is_stopped = False
 
-    def written(self, dirty: Sequence[Dirty]) -> None:
-        """Sync what one wake-up wrote; call it once for all partitions."""
-        self._perform(self._commit.handle(Written(dirty)))
+    @property
+    def is_busy(self) -> bool:
+        """Whether a commit is under way."""
+        return self._is_busy
 
-    def truncated(self, partition: TopicPartition, end: Offset) -> None:
-        """Forget that the partition was written past `end`; 0 if it was deleted."""
-        self._perform(self._commit.handle(Truncated(partition, end)))
+    def wake(self) -> None:
+        """Something is to be synced; call it once for all that one wake-up has written."""
+        if self._is_busy or self._is_stopped:
+            return
+        commit = self._source.take_commit()
+        if commit is not None:
+            self._is_busy = True
+            self._begin(_Run(self._disk, commit))
 
     def close(self) -> None:
         """Wait for the sync that runs. What it did is not reported any more."""
-        self._closed = True
+        self._is_stopped = True
         self._executor.shutdown(wait=True)
 
-    def _perform(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case StartSync(files, directories):
-                    self._start(files, directories)
-                case Synced(partition, end):
-                    self._on_synced(partition, end)
-                case GoOffline(error):
-                    self._on_failed(error)
+    def _begin(self, run: "_Run") -> None:
+        """Start the next stage, or report that there is none; runs in any thread."""
+        count = run.begin_stage()
+        if count:
+            for _ in range(min(self._threads, count)):
+                self._executor.submit(self._work, run)
+        else:
+            self._call_soon(partial(self._resume, run, perf_counter() - run.started))
 
-    def _start(self, files: Sequence[str], directories: Sequence[str]) -> None:
-        run = _Run(self._disk, files, directories, finished=self._finished)
-        for _ in range(min(self._threads, len(files) + len(directories))):
-            self._executor.submit(run.work)
-
-    def _finished(self, run: "_Run") -> None:
-        """Report back; runs in the thread that was last to finish."""
-        self._call_soon(partial(self._resume, run, perf_counter() - run.started))
+    def _work(self, run: "_Run") -> None:
+        if run.work():
+            self._begin(run)
 
     def _resume(self, run: "_Run", seconds: float) -> None:
-        if self._closed:
+        self._is_busy = False
+        if self._is_stopped:
             return
-        if self._on_batch:
-            self._on_batch(run.count, seconds)
-        event: Event = SyncFailed(run.error) if run.error else SyncDone()
-        self._perform(self._commit.handle(event))
+        self.commits += 1
+        self.seconds += seconds
+        match run.error:
+            case None:
+                self._source.committed(run.commit)
+                self.wake()
+                self._source.told(run.commit)
+            case DiskFullError() as error:
+                self._source.put_back(run.commit, error)
+            case error:
+                self._is_stopped = True
+                self._source.failed(error)
 
 
 class _Run:
-    """One batch on its way through the threads."""
+    """One commit on its way through the threads: files, then replacements, then directories."""
 
-    def __init__(
-        self,
-        disk: Disk,
-        files: Sequence[str],
-        directories: Sequence[str],
-        *,
-        finished: Callable[["_Run"], None],
-    ) -> None:
+    def __init__(self, disk: Disk, commit: Commit) -> None:
         self.started = perf_counter()
-        self.count = len(files) + len(directories)
+        self.commit = commit
         self.error: DiskError | None = None
-        self._finished = finished
-        self._left = self.count
         self._lock = Lock()
-        self._todo = deque(
-            [(disk.sync, path) for path in files]
-            + [(disk.sync_directory, path) for path in directories]
+        self._left = 0
+        self._todo: deque[Callable[[], None]] = deque()
+        self._stages: deque[list[Callable[[], None]]] = deque(
+            [
+                [partial(disk.sync, path) for path in commit.files],
+                [partial(disk.replace, path, data) for path, data in commit.replacements],
+                [partial(disk.sync_directory, path) for path in commit.directories],
+            ]
         )
 
-    def work(self) -> None:
-        """Sync one after the other until nothing is left to begin."""
+    def begin_stage(self) -> int:
+        """Go on to the next stage with anything to do; return how much that is."""
+        while self._stages and self.error is None:
+            stage = self._stages.popleft()
+            if stage:
+                self._left = len(stage)
+                self._todo.extend(stage)
+                return self._left
+        return 0
+
+    def work(self) -> bool:
+        """Do one thing after the other until nothing is left to begin; True ends the stage."""
         while True:
             try:
-                sync, path = self._todo.popleft()
+                step = self._todo.popleft()
             except IndexError:
-                return
-            error = _try_sync(sync, path)
+                return False
+            error = _try(step)
             with self._lock:
-                self.error = self.error or error
+                # A full disk is the lesser evil: it must not hide a failure.
+                if error is not None and (self.error is None or _is_full(self.error)):
+                    self.error = error
                 self._left -= 1
-                last = not self._left
-            if last:
-                self._finished(self)
+                if not self._left:
+                    return True
 
 
-def _try_sync(sync: Callable[[str], None], path: str) -> DiskError | None:
+def _is_full(error: DiskError) -> bool:
+    return isinstance(error, DiskFullError)
+
+
+def _try(step: Callable[[], None]) -> DiskError | None:
     try:
-        sync(path)
+        step()
     except DiskMissingError:
         # Removed while it waited, with its partition or by retention. Whoever renames a file that
         # still counts syncs it first.
@@ -145,5 +178,5 @@ def _try_sync(sync: Callable[[str], None], path: str) -> DiskError | None:
     except DiskError as error:
         return error
     except Exception as error:  # noqa: BLE001 - nobody waits for this thread, so it must report
-        return DiskFailedError(path, f"sync failed: {error!r}")
+        return DiskFailedError("", f"sync failed: {error!r}")
     return None

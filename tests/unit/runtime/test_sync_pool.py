@@ -1,13 +1,12 @@
 import asyncio
 import threading
-from collections import defaultdict
+from typing import ClassVar
 
 import pytest
 
 from moldau.kernel.disk import DiskError, DiskFailedError
-from moldau.kernel.ids import Offset, TopicPartition
+from moldau.log.commit import Commit
 from moldau.runtime.disk import FileDisk
-from moldau.runtime.group_commit import Dirty
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.runtime.sync_pool import SyncPool
 
@@ -33,29 +32,47 @@ class GatedDisk(MemoryDisk):
         self.synced.append(path)
 
 
-class Seen:
-    """What a pool reported, and the pool."""
+class Source:
+    """Numbered files, written and synced; and the pool that syncs them."""
 
     def __init__(self, disk, **options) -> None:
-        self.ends: dict[TopicPartition, Offset] = {}
-        self.batches: list[int] = []
-        self.failed: list[DiskError] = []
+        self.written: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+        self.sizes: list[int] = []
+        self.failed_with: list[DiskError] = []
+        self.refused: list[Commit] = []
         self.changed = asyncio.Event()
-        self.pool = SyncPool(
-            disk,
-            call_soon=asyncio.get_running_loop().call_soon_threadsafe,
-            on_synced=self._synced,
-            on_failed=self._failed,
-            on_batch=lambda count, _seconds: self.batches.append(count),
-            **options,
-        )
+        self.replacements: list[tuple[str, bytes]] = []
+        self._dirty: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        call_soon = asyncio.get_running_loop().call_soon_threadsafe
+        self.pool = SyncPool(disk, self, call_soon=call_soon, **options)
 
-    def _synced(self, partition, end):
-        self.ends[partition] = end
+    def write(self, *numbers):
+        for number in numbers:
+            self.written[number] = self._dirty[number] = self.written.get(number, 0) + 1
+        self.pool.wake()
+
+    def take_commit(self):
+        if not self._dirty:
+            return None
+        self._taken, self._dirty = self._dirty, {}
+        return Commit([str(number) for number in self._taken], self.replacements, [""])
+
+    def committed(self, commit):
+        self.ends.update(self._taken)
+        self.sizes.append(len(commit.files))
+
+    def told(self, _):
         self.changed.set()
 
-    def _failed(self, error):
-        self.failed.append(error)
+    def put_back(self, commit, _):
+        self._dirty = self._taken | self._dirty
+        self.refused.append(commit)
+        self.changed.set()
+
+    def failed(self, error):
+        self.failed_with.append(error)
         self.changed.set()
 
     async def until(self, condition):
@@ -65,26 +82,22 @@ class Seen:
                 await self.changed.wait()
 
 
-def dirty(number: int, end: int) -> Dirty:
-    return Dirty(TopicPartition("t", number), Offset(end), [f"{number}"], [""])
-
-
 def test_one_sync_at_a_time_and_the_next_takes_all():
     async def run():
         disk = GatedDisk()
         for number in range(20):
             disk.append(str(number), [b"x"])
-        seen = Seen(disk)
-        seen.pool.written([dirty(0, 1)])
+        source = Source(disk)
+        source.write(0)
         assert disk.began.acquire(timeout=DEADLINE)
         for number in range(20):
-            seen.pool.written([dirty(number, 2)])
+            source.write(number)
         assert not disk.began.acquire(timeout=0)
         disk.gate.set()
-        await seen.until(lambda: len(seen.ends) == 20)
-        assert seen.batches == [2, 21]
-        assert set(seen.ends.values()) == {2}
-        seen.pool.close()
+        await source.until(lambda: source.ends == source.written)
+        assert source.sizes == [1, 20]
+        assert (source.pool.commits, source.pool.is_busy) == (2, False)
+        source.pool.close()
 
     asyncio.run(run())
 
@@ -97,25 +110,68 @@ def test_a_failure_is_reported_once_and_nothing_after(failure):
         for number in range(3):
             disk.append(str(number), [b"x"])
         disk.gate.set()
-        seen = Seen(disk)
-        seen.pool.written([dirty(number, 1) for number in range(3)])
-        await seen.until(lambda: seen.failed)
-        seen.pool.written([dirty(0, 2)])
-        seen.pool.close()
-        assert len(seen.failed) == 1
-        assert isinstance(seen.failed[0], DiskFailedError)
-        assert seen.ends == {}
+        source = Source(disk)
+        source.write(0, 1, 2)
+        await source.until(lambda: source.failed_with)
+        source.write(0)
+        source.pool.close()
+        assert len(source.failed_with) == 1
+        assert isinstance(source.failed_with[0], DiskFailedError)
+        assert source.ends == {}
+
+    asyncio.run(run())
+
+
+def test_files_come_before_replacements_and_names_last():
+    class Disk(MemoryDisk):
+        steps: ClassVar[list[str]] = []
+
+        def sync(self, path):
+            self.steps.append(f"sync {path}")
+
+        def replace(self, path, _):
+            self.steps.append(f"replace {path}")
+
+        def sync_directory(self, path):
+            self.steps.append(f"names {path}")
+
+    async def run():
+        source = Source(Disk())
+        source.replacements = [("a", b""), ("b", b"")]
+        source.write(1, 2, 3)
+        await source.until(lambda: source.ends)
+        source.pool.close()
+        kinds = [step.split()[0] for step in Disk.steps]
+        assert kinds == ["sync"] * 3 + ["replace"] * 2 + ["names"]
+
+    asyncio.run(run())
+
+
+def test_without_room_for_a_replacement_everything_is_put_back():
+    async def run():
+        disk = MemoryDisk(capacity_bytes=10)
+        disk.append("1", [b"x"])
+        source = Source(disk)
+        source.replacements = [("a", bytes(20))]
+        source.write(1)
+        await source.until(lambda: source.refused)
+        assert (source.ends, source.failed_with) == ({}, [])
+        assert not source.pool.is_busy
+        source.replacements = []
+        source.pool.wake()
+        await source.until(lambda: source.ends == {1: 1})
+        source.pool.close()
 
     asyncio.run(run())
 
 
 def test_a_file_removed_while_it_waits_is_no_failure():
     async def run():
-        seen = Seen(MemoryDisk())
-        seen.pool.written([dirty(0, 1)])
-        await seen.until(lambda: seen.ends)
-        assert not seen.failed
-        seen.pool.close()
+        source = Source(MemoryDisk())
+        source.write(0)
+        await source.until(lambda: source.ends)
+        assert not source.failed_with
+        source.pool.close()
 
     asyncio.run(run())
 
@@ -124,30 +180,28 @@ def test_closing_waits_for_the_sync_and_reports_nothing():
     async def run():
         disk = GatedDisk()
         disk.append("0", [b"x"])
-        seen = Seen(disk)
-        seen.pool.written([dirty(0, 1)])
+        source = Source(disk)
+        source.write(0)
         assert disk.began.acquire(timeout=DEADLINE)
         threading.Timer(0, disk.gate.set).start()
-        seen.pool.close()
+        source.pool.close()
         assert disk.synced == ["0"]
-        return seen
+        return source
 
     assert asyncio.run(run()).ends == {}
 
 
-def test_many_partitions_on_real_files(tmp_path):
+def test_many_files_on_a_real_disk(tmp_path):
     async def run():
         disk = FileDisk(tmp_path, open_files_max=4)
-        seen = Seen(disk, threads=3)
-        wanted = defaultdict(int)
+        source = Source(disk, threads=3)
         for turn in range(10):
             for number in range(turn + 1):
                 disk.append(str(number), [b"x" * 100])
-                wanted[TopicPartition("t", number)] += 1
-            seen.pool.written([dirty(p.partition, end) for p, end in wanted.items()])
+            source.write(*range(turn + 1))
             await asyncio.sleep(0)
-        await seen.until(lambda: seen.ends == wanted)
-        assert len(seen.batches) <= 10
-        seen.pool.close()
+        await source.until(lambda: source.ends == source.written)
+        assert len(source.sizes) <= 10
+        source.pool.close()
 
     asyncio.run(run())

@@ -6,7 +6,7 @@ from moldau._native.compact import KeyMap
 from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
 from moldau.log.compaction.plan import ClosedSegment, Plan, segments_from
-from moldau.log.compaction.reading import SegmentReader, batch_in, records_of
+from moldau.log.compaction.reading import SPECIAL_BATCHES_MAX, SegmentReader, batch_in, records_of
 from moldau.log.compaction.transactions import SeenTransactions, collect_aborted
 from moldau.log.errors import CorruptIndexError
 from moldau.log.file_names import OFFSET_INDEX, segment_path
@@ -14,8 +14,6 @@ from moldau.log.index_pages import PageCache
 from moldau.log.offset_index import OffsetIndex
 
 _INDEX_CACHE_BYTES = 64 << 10
-_SPECIAL_BATCHES_MAX = 16
-"""How many batches a step takes one by one: they hold the interpreter's lock."""
 
 
 class KeyCollection:
@@ -52,14 +50,16 @@ class KeyCollection:
         reader = SegmentReader(self._disk, path, self._start(segment), self._io_bytes)
         first = self._plan.first_dirty
         while data := reader.read():
-            position = 0
-            for _ in range(_SPECIAL_BATCHES_MAX):
+            position = special_count = 0
+            while self._keys.full_at < 0:
                 position, special = self._keys.feed(data, position, first)
-                if special:
-                    self._special(data, position, special, transactions)
-                    position += special
-                if not special or self._keys.full_at >= 0:
+                if not special:
                     break
+                self._special(data, position, special, transactions)
+                position += special
+                special_count += 1
+                if special_count % SPECIAL_BATCHES_MAX == 0:
+                    yield 0
             yield position
             if self._keys.full_at >= 0:
                 return

@@ -1,12 +1,16 @@
 """Reading a closed segment in pieces of whole batches."""
 
+from typing import Final
+
 from moldau._native.records import Batch, read_batches
 from moldau.kernel.disk import Buffer, Disk
 from moldau.kernel.errors import CorruptBatchError
 from moldau.log.markers import BATCH_HEADER_BYTES
 from moldau.records.compression import Codec, decompress
 
-IO_BYTES_MIN = 64 << 10
+IO_BYTES_MIN: Final = 64 << 10
+SPECIAL_BATCHES_MAX: Final = 16
+"""How many batches a step takes one by one: compressed ones, and those of transactions."""
 
 
 class SegmentReader:

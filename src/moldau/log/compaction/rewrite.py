@@ -11,7 +11,7 @@ from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
 from moldau.log.aborted_index import AbortedIndex
 from moldau.log.compaction.plan import ClosedSegment, LogView
-from moldau.log.compaction.reading import SegmentReader, batch_in, records_of
+from moldau.log.compaction.reading import SPECIAL_BATCHES_MAX, SegmentReader, batch_in, records_of
 from moldau.log.compaction.swap import Replacement, discard
 from moldau.log.compaction.transactions import SeenTransactions
 from moldau.log.file_names import (
@@ -24,7 +24,6 @@ from moldau.log.file_names import (
 )
 from moldau.records.compression import Codec, compress
 
-_SPECIAL_BATCHES_MAX = 16
 _STREAMS: Final = (LOG, OFFSET_INDEX, TIME_INDEX)
 LOG_BYTES_MAX: Final = (1 << 31) - 1
 
@@ -130,17 +129,19 @@ class Rewrite:
             except DiskMissingError:
                 assert path == self._aborted.path, f"{path} is gone"
             yield 0
-        self._disk.sync_directory(self._rules.log.directory)
 
     def _segment(self, reader: SegmentReader) -> Iterator[int]:
         while data := reader.read():
-            position = 0
-            for _ in range(_SPECIAL_BATCHES_MAX):
+            position = special_count = 0
+            while True:
                 position, special = self._sieve.run(data, position)
                 if not special:
                     break
                 self._special(data, batch_in(data, position, special))
                 position += special
+                special_count += 1
+                if special_count % SPECIAL_BATCHES_MAX == 0:
+                    yield 0
             written = self._write()
             self._stats.bytes_read += position
             yield position + written

@@ -104,6 +104,7 @@ def encode(rows: Rows) -> bytes:
 def decode(batch: Batch, content: bytes) -> Rows:
     """Return a batch as a value."""
     records = decode_records(records_of(content, batch), batch)
+    assert not records or batch.max_timestamp == max(record.timestamp for record in records)
     return Rows(
         batch.base_offset,
         batch.last_offset,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.compaction.plan import LastRecord
-
 from tests.unit.log.compaction.logs import Rows
 
 

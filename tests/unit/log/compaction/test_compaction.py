@@ -3,13 +3,11 @@
 from dataclasses import replace
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau._native.records import read_batches
-from moldau.kernel.errors import CorruptBatchError
-from moldau.kernel.ids import Offset, Position, ProducerEpoch
+from moldau.kernel.ids import Offset, ProducerEpoch
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.compaction.plan import LastRecord, Plan, make_plan
 from moldau.log.compaction.run import Compaction, Limits, Swap
@@ -20,12 +18,10 @@ from moldau.log.index_pages import PageCache
 from moldau.log.offset_index import OffsetIndex
 from moldau.log.time_index import TimeIndex
 from moldau.runtime.memory_disk import MemoryDisk
-
 from tests.unit.log.compaction.logs import (
     DIRECTORY,
     NOW_MS,
     Log,
-    Row,
     Rows,
     aborted_by,
     data,
@@ -90,7 +86,7 @@ def last_values(batches: list[Rows], aborted: set[int], end: int) -> dict[bytes,
     return {key: value for key, value in known.items() if value is not None}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_rounds_of_compaction_leave_what_the_model_leaves(random: Random) -> None:
     batches = random_log(random)
@@ -147,3 +143,38 @@ def _last_data_offset(batches: list[Rows], producer_id: int) -> Offset | None:
         if rows.producer_id == producer_id and not rows.is_control
     ]
     return Offset(found[-1]) if found else None
+
+
+def test_a_marker_stays_until_its_data_is_gone_and_consumers_had_time() -> None:
+    transaction = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+    kept = data(0, (b"kept", b"1"), **transaction)
+    replaced = data(2, (b"replaced", b"1"), **transaction)
+    batches = [
+        kept,
+        marker(1, 7, is_abort=False),
+        replaced,
+        marker(3, 7, is_abort=False),
+        data(4, (b"replaced", b"2")),
+    ]
+    log = Log(MemoryDisk(), 5, CONFIG)
+    log.write([batches], [])
+    left = []
+    for turn in range(3):
+        now_ms = NOW_MS + turn * RETENTION_MS
+        compact_log(log, make_plan(log.view(), None, now_ms), now_ms)
+        left.append([(rows.base_offset, rows.horizon) for rows in log.read()])
+    horizon = NOW_MS + 2 * RETENTION_MS
+    assert left == [
+        [(0, None), (1, None), (3, None), (4, None)],  # the data was there when this began
+        [(0, None), (1, None), (3, horizon), (4, None)],
+        [(0, None), (1, None), (4, None)],
+    ]
+
+
+def test_nothing_young_or_undecided_is_read() -> None:
+    log = Log(MemoryDisk(), 2, CONFIG)
+    log.write([[data(0, (b"a", b"1"))], [data(1, (b"a", b"2"))]], [])
+    before = log.read()
+    plan = make_plan(log.view(stable=1), None, NOW_MS)
+    assert (plan.end, compact_log(log, plan, NOW_MS).cleaned_to) == (1, 1)
+    assert log.read() == before

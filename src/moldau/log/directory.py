@@ -1,0 +1,385 @@
+"""All partitions of one log directory."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Disk, DiskError, DiskFullError, DiskMissingError
+from moldau.kernel.ids import Offset, TopicId, TopicPartition
+from moldau.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANED_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    render_clean_shutdown,
+)
+from moldau.log.commit import Commit, PartitionCommit
+from moldau.log.config import Durability, LogConfig
+from moldau.log.errors import MalformedFileError, PartitionOfflineError, StorageFullError
+from moldau.log.folders import FolderState, marked_name
+from moldau.log.identity import (
+    PARTITION_METADATA,
+    parse_partition_metadata,
+    render_partition_metadata,
+)
+from moldau.log.index_pages import PageCache
+from moldau.log.offset_checkpoints import CHECKPOINTS, Checkpoint, OffsetCheckpoints
+from moldau.log.partition import PartitionLog
+from moldau.log.recovery import recover_log
+from moldau.log.scanning import read_whole
+from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
+from moldau.log.survey import Survey
+
+POINTS_SECONDS: Final = 1.0
+OTHERS_SECONDS: Final = 5.0
+OPENING_CACHE_BYTES: Final = 1 << 20
+
+
+class Opened(NamedTuple):
+    """A partition that was opened beside the event loop."""
+
+    partition: TopicPartition
+    topic_id: TopicId | None
+    state: LogState
+    maker: SegmentMaker
+
+
+def open_partition(
+    disk: Disk, found: Survey, partition: TopicPartition, config: LogConfig, *, now_ms: int
+) -> Generator[int, None, Opened]:
+    """Open a partition in slices: yields the bytes that each has read.
+
+    Waits for the device, so it runs beside the event loop, on a disk that waits. `CorruptLogError`
+    or a plain `DiskError`: this partition cannot be used.
+    """
+    maker = SegmentMaker(disk, str(partition), PageCache(OPENING_CACHE_BYTES), config)
+    state = yield from recover_log(
+        maker,
+        is_clean=found.is_clean,
+        recovery_point=found.offset(RECOVERY_POINTS, partition),
+        log_start=found.offset(LOG_STARTS, partition),
+        now_ms=now_ms,
+    )
+    return Opened(partition, _read_topic_id(disk, partition, state.notices), state, maker)
+
+
+def _read_topic_id(disk: Disk, partition: TopicPartition, notices: list[Notice]) -> TopicId | None:
+    path = f"{partition}/{PARTITION_METADATA}"
+    try:
+        return parse_partition_metadata(path, read_whole(disk, path))
+    except DiskMissingError:
+        notices.append(Notice(path, "is missing: the topic's id is not known"))
+    except MalformedFileError as error:
+        notices.append(Notice(path, f"{error.reason}: the topic's id is not known"))
+    return None
+
+
+class LogDirectory:
+    """The partitions of one log directory, what of them is not durable yet, and its checkpoints.
+
+    Runs on the event loop. What waits for the device is handed out (`take_commit`,
+    `take_checkpoints`, `lower`), done elsewhere, and reported back. After `fail` nothing is.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        found: Survey,
+        *,
+        durability: Durability,
+        cache: PageCache,
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self.disk = disk
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.topic_ids: dict[TopicPartition, TopicId] = {}
+        self.closed: dict[TopicPartition, str] = {}
+        """Partitions that cannot be used, and why."""
+        self.failure: DiskError | None = None
+        self._durability = durability
+        self._cache = cache
+        self._entropy = entropy
+        self._checkpoints = OffsetCheckpoints(found.checkpoints)
+        self._due: dict[TopicPartition, PartitionLog] = {}  # to be synced now
+        self._waiting: dict[TopicPartition, PartitionLog] = {}  # dirty, and not due yet
+        self._new_files: dict[str, None] = {}
+        self._new_names: dict[str, None] = {}
+        self._has_rolled = False
+        self._points_at = self._others_at = float("-inf")
+
+    # Partitions.
+
+    def get(self, partition: TopicPartition) -> PartitionLog:
+        """Return a log that is here and can be used."""
+        if self.failure is not None:
+            raise PartitionOfflineError(f"log directory offline: {self.failure}")
+        if reason := self.closed.get(partition):
+            raise PartitionOfflineError(f"{partition} is offline: {reason}")
+        return self.logs[partition]
+
+    def adopt(self, opened: Opened) -> PartitionLog:
+        """Take in a partition that was opened."""
+        partition, topic_id, state, maker = opened
+        for segment in state.segments:
+            segment.move_to(self.disk, self._cache)
+        maker.disk, maker.cache, maker.jitter = self.disk, self._cache, self._jitter()
+        if topic_id is not None:
+            self.topic_ids[partition] = topic_id
+        log = self._add(partition, PartitionLog(state, maker, self._durability))
+        high = self._checkpoints.find(HIGH_WATERMARKS, partition)
+        if high is not None:
+            log.advance_high_watermark(high)
+        return log
+
+    def create(
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        now: Instant,
+    ) -> PartitionLog:
+        """Make a partition; `lower` it to 0 first, because its name may have been used before.
+
+        Its names become durable with the next commit: nothing is acknowledged before.
+        """
+        assert partition not in self.logs, f"{partition} is there"
+        if partition in self.closed:
+            raise PartitionOfflineError(f"{partition} is offline: {self.closed[partition]}")
+        folder = str(partition)
+        try:
+            self.disk.make_directory(folder)
+            self._write_topic_id(partition, topic_id)
+        except DiskFullError as error:
+            with suppress(DiskError):
+                self.disk.remove_directory(folder)
+            raise StorageFullError(str(error)) from error
+        self._new_names[""] = None
+        maker = SegmentMaker(self.disk, folder, self._cache, config, self._jitter())
+        state = empty_log(maker, Offset(0), now.wall_ms)
+        return self._add(partition, PartitionLog(state, maker, self._durability))
+
+    def set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
+        """Write the topic's id that had got lost."""
+        with suppress(DiskMissingError):
+            self.disk.truncate(f"{partition}/{PARTITION_METADATA}", 0)
+        self._write_topic_id(partition, topic_id)
+
+    def delete(self, partition: TopicPartition) -> str:
+        """Take a partition out; return the folder whose files are then to be removed."""
+        return self._move_away(partition, FolderState.DELETED)
+
+    def set_aside(self, partition: TopicPartition) -> str:
+        """Take a partition out and keep its files; return their folder."""
+        return self._move_away(partition, FolderState.STRAY)
+
+    def close_partition(self, partition: TopicPartition, reason: str) -> None:
+        """This partition cannot be used; its files stay where they are."""
+        self.closed[partition] = reason
+        self._forget(partition)
+
+    def fail(self, error: DiskError) -> None:
+        """The device is broken: nothing in this directory can be relied on any more."""
+        self.failure = error
+
+    def _add(self, partition: TopicPartition, log: PartitionLog) -> PartitionLog:
+        self.logs[partition] = log
+        self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
+        return log
+
+    def _write_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
+        path = f"{partition}/{PARTITION_METADATA}"
+        self.disk.append(path, [render_partition_metadata(topic_id)])
+        self.topic_ids[partition] = topic_id
+        self._new_files[path] = None
+        self._new_names[str(partition)] = None
+
+    def _move_away(self, partition: TopicPartition, state: FolderState) -> str:
+        folder = marked_name(partition, self._entropy(16), state)
+        self.disk.rename(str(partition), folder)
+        self._forget(partition)
+        self.closed.pop(partition, None)
+        self._checkpoints.drop(partition)
+        self._new_files.pop(f"{partition}/{PARTITION_METADATA}", None)
+        self._new_names.pop(str(partition), None)
+        self._new_names[""] = None
+        return folder
+
+    def _forget(self, partition: TopicPartition) -> None:
+        self.topic_ids.pop(partition, None)
+        for logs in (self.logs, self._due, self._waiting):
+            logs.pop(partition, None)
+
+    def _jitter(self) -> float:
+        return int.from_bytes(self._entropy(4)) / (1 << 32)
+
+    # Durability.
+
+    def note_change(self, partition: TopicPartition, now: Instant) -> None:
+        """A log was written or changed otherwise; its turn comes with a commit."""
+        log = self.logs.get(partition)
+        if log is not None and self._durability is not Durability.MEMORY:
+            logs = self._due if log.is_sync_due(now) else self._waiting
+            logs[partition] = log
+
+    def take_commit(self, now: Instant) -> Commit | None:
+        """Return what is to be synced now, if anything; `committed` or `put_back` follows."""
+        if self.failure is not None or self._durability is Durability.MEMORY:
+            return None
+        due, self._due = self._due, {}
+        for partition in due:
+            self._waiting.pop(partition, None)
+        return self._make_commit(due, now)
+
+    def tick(self, now: Instant) -> None:
+        """Let the time bring up what `flush.ms` wants synced."""
+        due = [p for p, log in self._waiting.items() if log.is_sync_due(now)]
+        self._due.update((partition, self._waiting.pop(partition)) for partition in due)
+
+    def committed(self, commit: Commit) -> None:
+        """Everything in the commit is on the device."""
+        for partition, log, dirty in commit.partitions:
+            log.synced(dirty)
+            self._has_rolled = self._has_rolled or bool(dirty.segments)
+            if self.logs.get(partition) is log:
+                self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
+
+    def put_back(self, commit: Commit) -> None:
+        """There was no room for a replacement: all of it is still to be synced."""
+        for partition, log, dirty in commit.partitions:
+            log.put_back(dirty)
+            if self.logs.get(partition) is log:
+                self._due[partition] = log
+        self._new_files = dict.fromkeys(commit.files) | self._new_files
+        self._new_names = dict.fromkeys(commit.directories) | self._new_names
+
+    def _make_commit(self, logs: dict[TopicPartition, PartitionLog], now: Instant) -> Commit | None:
+        shares = [PartitionCommit(p, log, log.take_dirty(now)) for p, log in logs.items()]
+        files, names = self._new_files, self._new_names
+        self._new_files, self._new_names = {}, {}
+        replacements: list[tuple[str, bytes]] = []
+        for share in shares:
+            files.update(dict.fromkeys(share.dirty.files))
+            replacements += share.dirty.checkpoints
+            if share.dirty.directory is not None:
+                names[share.dirty.directory] = None
+        commit = Commit(tuple(files), replacements, tuple(names), shares)
+        if commit.is_empty:
+            self.committed(commit)
+            return None
+        return commit
+
+    # Checkpoints.
+
+    def take_checkpoints(self, now: Instant, *, everything: bool = False) -> list[Checkpoint]:
+        """Return what is to be written now; `stored_checkpoints` or `put_back_checkpoints` follows.
+
+        Recovery points at every roll, and at most every second: they bound what is checked after
+        a crash, and tell a torn write from damage. The others every five seconds.
+        """
+        if self.failure is not None or self._durability is Durability.MEMORY:
+            return []
+        paths = []
+        if everything or self._are_points_due(now):
+            self._has_rolled = False
+            self._points_at = now.monotonic
+            paths.append(RECOVERY_POINTS)
+        if everything or now.monotonic - self._others_at >= OTHERS_SECONDS:
+            self._others_at = now.monotonic
+            self._note_offsets()
+            paths += [path for path in CHECKPOINTS if path != RECOVERY_POINTS]
+        return self._checkpoints.take(paths)
+
+    def is_checkpoint_due(self, now: Instant) -> bool:
+        """Return whether there may be a checkpoint to be written."""
+        return self._are_points_due(now) or now.monotonic - self._others_at >= OTHERS_SECONDS
+
+    def _are_points_due(self, now: Instant) -> bool:
+        return self._has_rolled or now.monotonic - self._points_at >= POINTS_SECONDS
+
+    def stored_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """These are on the device."""
+        self._checkpoints.stored(checkpoints)
+
+    def put_back_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """There was no room for these; they come again."""
+        self._checkpoints.put_back(checkpoints)
+
+    def lower(self, partition: TopicPartition, to: Offset) -> list[Checkpoint]:
+        """Return the checkpoints to be replaced before a partition is cut at `to`, or created."""
+        return self._checkpoints.lower(partition, to)
+
+    def find_cut(self, partition: TopicPartition, to: Offset) -> Offset:
+        """Return what a log has to be lowered to before it is cut at `to`."""
+        return self.get(partition).find_cut(to)
+
+    def truncate(self, partition: TopicPartition, to: Offset, now: Instant) -> None:
+        """Cut a log that was lowered before; `DiskColdError`: nothing happened."""
+        self._cut(partition, now, lambda log: log.truncate_to(to, now))
+
+    def start_over(self, partition: TopicPartition, at: Offset, now: Instant) -> None:
+        """Forget all of a log that was lowered to `at` before; it goes on there."""
+        self._cut(partition, now, lambda log: log.truncate_fully_and_start_at(at, now))
+
+    def _cut(
+        self, partition: TopicPartition, now: Instant, cut: Callable[[PartitionLog], None]
+    ) -> None:
+        log = self.get(partition)
+        cut(log)
+        # A commit may have come between, and raised it again.
+        self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
+        self.note_change(partition, now)
+
+    def cleaned_to(self, partition: TopicPartition) -> Offset | None:
+        """Return how far a partition is compacted."""
+        return self._checkpoints.find(CLEANED_OFFSETS, partition)
+
+    def set_cleaned_to(self, partition: TopicPartition, offset: Offset) -> None:
+        """Note how far a partition is compacted."""
+        if partition in self.logs:
+            self._checkpoints.set(CLEANED_OFFSETS, partition, offset)
+
+    def note_log_start(self, partition: TopicPartition) -> list[Checkpoint]:
+        """Return what is to be written for a moved log start to survive a crash."""
+        self._note_log_start(partition, self.logs[partition])
+        return self._checkpoints.take([LOG_STARTS])
+
+    def _note_offsets(self) -> None:
+        for partition, log in self.logs.items():
+            self._checkpoints.set(HIGH_WATERMARKS, partition, log.high_watermark)
+            self._note_log_start(partition, log)
+
+    def _note_log_start(self, partition: TopicPartition, log: PartitionLog) -> None:
+        # Without a row the log starts with its first segment.
+        start = log.log_start if log.log_start > log.segments[0].base_offset else None
+        self._checkpoints.set(LOG_STARTS, partition, start)
+
+    # The end.
+
+    def close(self) -> None:
+        """Close all logs; then come a last commit, all checkpoints, and `mark_clean`."""
+        for log in self.logs.values():
+            log.close()
+        self._due.update(self.logs)
+
+    def mark_clean(self, disk: Disk, broker_epoch: int) -> bool:
+        """Note that there is nothing to recover; say whether that is so.
+
+        Not if anything is left to be synced, nor with closed partitions, which would be opened the
+        next time without a look at their records.
+        """
+        if self.failure is not None or self.closed or self._due:
+            return False
+        disk.replace(CLEAN_SHUTDOWN, render_clean_shutdown(broker_epoch))
+        return True
+
+
+def remove_folder(disk: Disk, folder: str) -> Iterator[None]:
+    """Remove a deleted partition's folder, a file at a time."""
+    for name in disk.list(folder):
+        if not name.endswith("/"):
+            with suppress(DiskMissingError):
+                disk.remove(f"{folder}/{name}")
+        yield
+    disk.remove_directory(folder)

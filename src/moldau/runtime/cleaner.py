@@ -1,0 +1,250 @@
+"""Compaction beside the event loop: threads do the work, the loop swaps the segments.
+
+A thread that ran Python all the time would hold the loop up by 5 ms whenever the two meet. So the
+work is in kernels and system calls that release the interpreter's lock. (To sleep a little between
+steps made it worse: every time, the scheduler looked for a core anew, and found the loop's.)
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol
+
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Disk, DiskError, DiskFullError, DiskMissingError
+from moldau.kernel.errors import ProtocolError
+from moldau.kernel.ids import Offset, TopicPartition
+from moldau.log.compaction.plan import LogView, Plan, choose, make_plan
+from moldau.log.compaction.rewrite import SegmentOverflowError
+from moldau.log.compaction.run import Compaction, Limits, Step, Swap
+from moldau.log.compaction.swap import Replacement
+from moldau.log.compaction.throttle import Throttle
+from moldau.log.errors import CorruptIndexError
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerSettings:
+    """`log.cleaner.*`, with Kafka's defaults; memory is for all threads together."""
+
+    threads: int = 1
+    dedupe_buffer_size: int = 128 << 20
+    io_buffer_size: int = 512 << 10
+    io_buffer_load_factor: float = 0.9
+    io_max_bytes_per_second: float = inf
+    backoff_ms: int = 15_000
+
+    @property
+    def limits(self) -> Limits:
+        """What one compaction may use: of the I/O buffers, half is for what is written."""
+        return Limits(
+            keys_bytes=self.dedupe_buffer_size // self.threads,
+            io_bytes=self.io_buffer_size // self.threads // 2,
+            load_factor=self.io_buffer_load_factor,
+        )
+
+
+class CompactedLogs(Protocol):
+    """The compacted partitions of a broker; everything here is called on the event loop."""
+
+    def views(self) -> Iterable[LogView]:
+        """Return all that are online, without what is known of their producers."""
+
+    def find_view(self, partition: TopicPartition, /) -> LogView | None:
+        """Return one with its producers, None if it is gone."""
+
+    def disk_of(self, partition: TopicPartition, /) -> Disk:
+        """Return its disk, with reads that wait for the device."""
+
+    def cleaned_to(self, partition: TopicPartition, /) -> Offset | None:
+        """Return what cleaner-offset-checkpoint says."""
+
+    def set_cleaned_to(self, partition: TopicPartition, offset: Offset, /) -> None:
+        """Note an offset for cleaner-offset-checkpoint."""
+
+    def swap(self, view: LogView, replacement: Replacement, /) -> bool:
+        """Swap if the log is still what `view` has seen; the directory is synced afterwards."""
+
+    def compaction_failed(self, partition: TopicPartition, error: Exception, /) -> None:
+        """A disk failed, or the log is damaged: the partition is left alone from now on."""
+
+
+@dataclass(slots=True)
+class CleanerStats:
+    """What the metrics show."""
+
+    dirty_ratio_max: float = 0.0
+    overdue_ms_max: int = 0
+    last_run: Instant | None = None
+    compactions: int = 0
+    aborted: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_read: int = 0
+    records_kept: int = 0
+    keys_used_last: float = 0.0
+    uncleanable: set[TopicPartition] = field(default_factory=set)
+
+
+class Cleaner:
+    """Compacts the dirtiest partition, again and again, in each of its threads."""
+
+    def __init__(
+        self,
+        logs: CompactedLogs,
+        settings: CleanerSettings,
+        *,
+        clock: Callable[[], Instant],
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        self.stats = CleanerStats()
+        self._logs = logs
+        self._settings = settings
+        self._clock = clock
+        self._entropy = entropy
+        self._running: dict[TopicPartition, threading.Event] = {}
+        self._throttle: Throttle | None = None
+        if settings.io_max_bytes_per_second != inf:
+            self._throttle = Throttle(settings.io_max_bytes_per_second, clock())
+        self._throttle_lock = threading.Lock()
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until cancelled; the threads stop after the step that they are at."""
+        threads = self._settings.threads
+        executor = ThreadPoolExecutor(threads, thread_name_prefix="cleaner")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(threads):
+                    group.create_task(self._work(executor))
+        finally:
+            for abort in self._running.values():
+                abort.set()
+            executor.shutdown(wait=False)
+
+    def abort(self, partition: TopicPartition) -> None:
+        """Give up compacting a partition that is to be truncated or deleted."""
+        if abort := self._running.get(partition):
+            abort.set()
+
+    def is_compacting(self, partition: TopicPartition) -> bool:
+        """Whether a thread is at it: its segments had better stay."""
+        return partition in self._running
+
+    def wake(self) -> None:
+        """Look for work now: settings have changed, or a segment was closed."""
+        self._wake.set()
+
+    async def _work(self, executor: ThreadPoolExecutor) -> None:
+        while True:
+            plan = self._next_plan()
+            if plan is not None:
+                await self._compact(plan, executor)
+                continue
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(self._settings.backoff_ms / 1000):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _next_plan(self) -> Plan | None:
+        """Choose the dirtiest partition; those that another thread works on are left out."""
+        now = self._clock()
+        logs, stats = self._logs, self.stats
+        plans = []
+        for log in logs.views():
+            partition = log.partition
+            if partition in self._running or partition in stats.uncleanable:
+                continue
+            plan = make_plan(log, logs.cleaned_to(partition), now.wall_ms)
+            if plan.checkpoint_was_wrong:
+                logs.set_cleaned_to(partition, plan.first_dirty)
+            plans.append(plan)
+        stats.last_run = now
+        stats.dirty_ratio_max = max((plan.dirty_ratio for plan in plans), default=0.0)
+        stats.overdue_ms_max = max((plan.overdue_ms for plan in plans), default=0)
+        chosen = choose(plans)
+        if chosen is None:
+            return None
+        view = logs.find_view(chosen.log.partition)
+        return None if view is None else make_plan(view, chosen.first_dirty, now.wall_ms)
+
+    async def _compact(self, plan: Plan, executor: ThreadPoolExecutor) -> None:
+        partition = plan.log.partition
+        disk = self._logs.disk_of(partition)
+        secret = self._entropy(16)
+        job = Compaction(disk, plan, self._settings.limits, secret, self._clock().wall_ms)
+        abort = self._running[partition] = threading.Event()
+        try:
+            if await self._run(job, abort, executor):
+                self._logs.set_cleaned_to(partition, job.cleaned_to)
+                self._count(job)
+            else:
+                self.stats.aborted += 1
+        except DiskFullError:
+            self.stats.aborted += 1
+            _abandon(job)
+            await asyncio.sleep(self._settings.backoff_ms / 1000)
+        except (DiskError, ProtocolError, CorruptIndexError, SegmentOverflowError) as error:
+            _abandon(job)
+            if not (abort.is_set() and isinstance(error, DiskMissingError)):
+                self.stats.uncleanable.add(partition)
+                self._logs.compaction_failed(partition, error)
+        finally:
+            abort.set()
+            del self._running[partition]
+
+    async def _run(
+        self, job: Compaction, abort: threading.Event, executor: ThreadPoolExecutor
+    ) -> bool:
+        """Run a compaction to its end; False if it was given up."""
+        loop = asyncio.get_running_loop()
+        steps = iter(job.steps())
+        while not abort.is_set():
+            step = await loop.run_in_executor(executor, self._until_swap, job, steps, abort)
+            if step is None:
+                return not abort.is_set()
+            if abort.is_set() or not self._logs.swap(job.plan.log, step.replacement):
+                break
+            directory = step.replacement.directory
+            await loop.run_in_executor(executor, job.disk.sync_directory, directory)
+        await loop.run_in_executor(executor, job.abandon)
+        return False
+
+    def _until_swap(
+        self, job: Compaction, steps: Iterable[Step], abort: threading.Event
+    ) -> Swap | None:
+        """Work in a thread up to the next swap, or the end."""
+        for step in steps:
+            if isinstance(step, Swap):
+                return step
+            pause = self._pause(step.io_bytes)
+            if abort.is_set() or (pause > 0 and abort.wait(pause)):
+                job.abandon()
+                return None
+        return None
+
+    def _pause(self, io_bytes: int) -> float:
+        if self._throttle is None:
+            return 0.0
+        with self._throttle_lock:
+            return self._throttle.spend(io_bytes, self._clock())
+
+    def _count(self, job: Compaction) -> None:
+        stats = self.stats
+        stats.compactions += 1
+        stats.bytes_read += job.collected_bytes + job.stats.bytes_read
+        stats.bytes_written += job.stats.bytes_written
+        stats.records_read += job.stats.records_read
+        stats.records_kept += job.stats.records_kept
+        stats.keys_used_last = job.keys_used
+
+
+def _abandon(job: Compaction) -> None:
+    # The next attempt removes what is left; on a broken disk nothing can.
+    with suppress(DiskError):
+        job.abandon()

@@ -1,0 +1,360 @@
+"""One log directory on the event loop: what waits for its device runs in threads of its own."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import (
+    Disk,
+    DiskColdError,
+    DiskError,
+    DiskFailedError,
+    DiskFullError,
+    DiskMissingError,
+)
+from moldau.kernel.ids import Offset, TopicId, TopicPartition
+from moldau.log.commit import Commit
+from moldau.log.config import LogConfig
+from moldau.log.directory import remove_folder
+from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.log.offset_checkpoints import Checkpoint
+from moldau.log.partition import PartitionLog
+from moldau.log.state import Notice
+from moldau.runtime.disk import FileDisk
+from moldau.runtime.free_space import FreeSpace, Space, Thresholds
+from moldau.runtime.log_opening import OpenDirectory
+from moldau.runtime.sync_pool import SyncPool
+
+THREADS = 4
+
+T = TypeVar("T")
+
+
+class LogListener(Protocol):
+    """Who is told what happens to the logs; called on the event loop unless it says otherwise."""
+
+    def stored(self, partition: TopicPartition, log: PartitionLog, /) -> None:
+        """More of a log may count as stored: see its `stored_offset`."""
+
+    def offline(self, root: str, partitions: Sequence[TopicPartition], error: DiskError, /) -> None:
+        """A log directory has failed, with these partitions in it."""
+
+    def notice(self, root: str, notice: Notice, /) -> None:
+        """A person should hear of this. From any thread."""
+
+
+class DirectoryHost:
+    """Drives one log directory: group commit, checkpoints, free space, removal of files."""
+
+    def __init__(
+        self,
+        opened: OpenDirectory,
+        listener: LogListener,
+        clock: Callable[[], Instant],
+        thresholds: Thresholds | None = None,
+    ) -> None:
+        self.root = opened.root
+        self.core = opened.core
+        self.disk = opened.disk
+        self.waiting = opened.waiting
+        self.identity = opened.identity
+        self._opened = opened
+        self._listener = listener
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
+        call_soon = self._loop.call_soon_threadsafe
+        self.pool = SyncPool(self.waiting, self, call_soon=call_soon)
+        self._checkpointing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._removals: set[asyncio.Task[None]] = set()
+        self._settled: list[asyncio.Future[None]] = []
+        self.space: FreeSpace | None = None
+        if isinstance(self.disk, FileDisk):
+            limits = thresholds or Thresholds.of_volume(self.disk.total_bytes())
+            self.space = FreeSpace(limits, free_bytes=self.disk.free_bytes())
+        for folder in opened.found.deleted:
+            self._remove_later(folder, 0.0)
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it can be used."""
+        return self.core.failure is None
+
+    # Writing.
+
+    def admit(self, size: int) -> None:
+        """Refuse records when what is left is needed for metadata and deletes."""
+        if self.space is not None and not self.space.admits(size):
+            raise StorageFullError(
+                f"log directory {self.root} is full: {self.space.free_bytes} bytes are left, "
+                "which are kept for metadata and deletes"
+            )
+
+    def exhausted(self) -> None:
+        """The system had no room for a write."""
+        if self.space is not None:
+            self._note_space(self.space.exhausted())
+
+    def fail(self, error: DiskError) -> None:
+        """Take the directory offline, for good."""
+        if self.core.failure is not None:
+            return
+        self.core.fail(error)
+        text = f"the log directory is offline until the next start: {error}"
+        self._listener.notice(self.root, Notice("", text, is_alarming=True))
+        self._listener.offline(self.root, [*self.core.logs, *self.core.closed], error)
+        self._settle()
+
+    # Group commit.
+
+    def take_commit(self) -> Commit | None:
+        """Return what is to be synced now."""
+        return self.core.take_commit(self._clock())
+
+    def committed(self, commit: Commit) -> None:
+        """Take note of a commit."""
+        self.core.committed(commit)
+        self._settle()
+
+    def told(self, commit: Commit) -> None:
+        """Tell of a commit."""
+        for share in commit.partitions:
+            self._listener.stored(share.partition, share.log)
+        self.checkpoint_soon()
+
+    def put_back(self, commit: Commit, error: DiskFullError) -> None:
+        """Try again with the next tick; nothing is acknowledged until then."""
+        self.core.put_back(commit)
+        self._listener.notice(self.root, Notice(error.path, f"waits for room: {error.reason}"))
+        self.exhausted()
+        self._settle()
+
+    def failed(self, error: DiskError) -> None:
+        """A sync failed."""
+        self.fail(error)
+
+    def _settle(self) -> None:
+        waiting, self._settled = self._settled, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def _commit_under_way(self) -> None:
+        if self.pool.is_busy and self.is_online:
+            future = self._loop.create_future()
+            self._settled.append(future)
+            await future
+
+    # Checkpoints.
+
+    def checkpoint_soon(self) -> None:
+        """Write the checkpoints that are due, beside the loop."""
+        if not self._checkpointing.locked() and self.core.is_checkpoint_due(self._clock()):
+            self._spawn(self.checkpoint(), self._tasks)
+
+    async def checkpoint(self, *, everything: bool = False) -> None:
+        """Write the checkpoints that are due, or all."""
+        async with self._checkpointing:
+            checkpoints = self.core.take_checkpoints(self._clock(), everything=everything)
+            with suppress(StorageFullError, PartitionOfflineError):
+                await self._write(checkpoints)
+
+    async def _write(self, checkpoints: Sequence[Checkpoint]) -> None:
+        try:
+            for checkpoint in checkpoints:
+                await self.run(partial(_replace, self.waiting, checkpoint))
+        except DiskFullError as error:
+            self.core.put_back_checkpoints(checkpoints)
+            self.exhausted()
+            raise StorageFullError(str(error)) from error
+        self.core.stored_checkpoints(checkpoints)
+
+    # Changing partitions.
+
+    async def create(
+        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog:
+        """Make a partition."""
+        async with self._checkpointing:
+            await self._write(self.core.lower(partition, Offset(0)))
+            log = self.guard(lambda: self.core.create(partition, topic_id, config, self._clock()))
+        self.pool.wake()
+        return log
+
+    async def delete(self, partition: TopicPartition, delay_seconds: float) -> None:
+        """Remove a partition; its files go later."""
+        async with self._checkpointing:
+            folder = self.guard(lambda: self.core.delete(partition))
+            # It may still write to the folder's old name, which must not mean a new partition yet.
+            await self._commit_under_way()
+        self.pool.wake()
+        self._remove_later(folder, delay_seconds)
+
+    async def set_aside(self, partition: TopicPartition) -> str:
+        """Make room for a partition's name, and keep its files; return their folder."""
+        async with self._checkpointing:
+            folder = self.guard(lambda: self.core.set_aside(partition))
+            await self._commit_under_way()
+        self.pool.wake()
+        text = f"was set aside as {folder}"
+        self._listener.notice(self.root, Notice(str(partition), text))
+        return folder
+
+    async def truncate(self, partition: TopicPartition, to: Offset) -> None:
+        """Cut a log at `to`."""
+        async with self._checkpointing:
+            cut = await self.warmed(lambda: self.core.find_cut(partition, to))
+            await self._write(self.core.lower(partition, cut))
+            await self.warmed(lambda: self.core.truncate(partition, to, self._clock()))
+        self.pool.wake()
+
+    async def start_over(self, partition: TopicPartition, at: Offset) -> None:
+        """Empty a log, which goes on at `at`."""
+        async with self._checkpointing:
+            self.core.get(partition)
+            await self._write(self.core.lower(partition, at))
+            self.guard(lambda: self.core.start_over(partition, at, self._clock()))
+        self.pool.wake()
+
+    async def delete_records(self, partition: TopicPartition, before: Offset) -> Offset:
+        """Move the log start; when this returns, a crash does not bring the records back."""
+        async with self._checkpointing:
+            start = self.core.get(partition).delete_records(before)
+            await self._write(self.core.note_log_start(partition))
+        self.core.note_change(partition, self._clock())
+        self.pool.wake()
+        return start
+
+    # Time.
+
+    def tick(self) -> None:
+        """Once a second: look at the free space, sync and write what has become due."""
+        if not self.is_online:
+            return
+        if self.space is not None and isinstance(self.disk, FileDisk):
+            self._note_space(self.space.observe(self.guard(self.disk.free_bytes)))
+        self.core.tick(self._clock())
+        self.pool.wake()
+        self.checkpoint_soon()
+
+    def _note_space(self, changed: Space | None) -> None:
+        assert self.space is not None
+        match changed:
+            case None:
+                return
+            case Space.AMPLE:
+                text = "there is room again"
+            case Space.LOW:
+                text = "the disk is filling up"
+            case Space.RESERVED:
+                text = "the disk is full: records are refused until there is room"
+        text += f"; {self.space.free_bytes >> 20} MB are free"
+        is_alarming = changed is Space.RESERVED
+        self._listener.notice(self.root, Notice("", text, is_alarming=is_alarming))
+
+    # Beside the loop.
+
+    def guard(self, call: Callable[[], T]) -> T:
+        """Call; if the device fails, so does the directory."""
+        try:
+            return call()
+        except DiskFailedError as error:
+            self.fail(error)
+            raise PartitionOfflineError(str(error)) from error
+
+    async def warmed(self, call: Callable[[], T]) -> T:
+        """Call on the loop, as often as it takes to have in memory what it reads."""
+        while True:
+            try:
+                return self.guard(call)
+            except DiskColdError as error:
+                cold = error
+            await self._warm(cold)
+
+    def warm_soon(self, error: DiskColdError) -> None:
+        """Bring into memory what was missing there."""
+        self._spawn(self._warm(error), self._tasks)
+
+    async def _warm(self, error: DiskColdError) -> None:
+        with suppress(DiskMissingError):
+            await self.run(partial(self.waiting.read, error.path, error.position, error.size))
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Call in a thread; if the device fails, so does the directory."""
+        try:
+            return await self._loop.run_in_executor(self._executor, call)
+        except DiskFailedError as error:
+            self.fail(error)
+            raise PartitionOfflineError(str(error)) from error
+
+    async def remove(self, paths: Sequence[str]) -> None:
+        """Remove files that have left their logs."""
+        if paths:
+            await self.run(partial(_remove_all, self.waiting, paths))
+
+    def _spawn(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        """Run something that nobody waits for before the end."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()):
+                self._listener.notice(self.root, Notice("", str(error)))
+
+        task = self._loop.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(done)
+
+    def _remove_later(self, folder: str, delay_seconds: float) -> None:
+        self._spawn(self._remove(folder, delay_seconds), self._removals)
+
+    async def _remove(self, folder: str, delay_seconds: float) -> None:
+        await asyncio.sleep(delay_seconds)
+        try:
+            await self.run(lambda: [None for _ in remove_folder(self.waiting, folder)])
+        except (DiskError, PartitionOfflineError) as error:
+            text = f"cannot be removed, which the next start tries again: {error}"
+            self._listener.notice(self.root, Notice(folder, text))
+
+    # The end.
+
+    async def close(self, broker_epoch: int) -> bool:
+        """Close in good order; say whether the next start finds it so."""
+        for removal in list(self._removals):
+            removal.cancel()
+        await asyncio.gather(*self._tasks, *self._removals, return_exceptions=True)
+        try:
+            return self.is_online and await self._close(broker_epoch)
+        except (DiskError, StorageFullError, PartitionOfflineError) as error:
+            text = f"was not closed in good order; the next start checks it: {error}"
+            self._listener.notice(self.root, Notice("", text, is_alarming=True))
+            return False
+        finally:
+            self.pool.close()
+            self._executor.shutdown(wait=True)
+            if self._opened.lock is not None:
+                self._opened.lock.release()
+
+    async def _close(self, broker_epoch: int) -> bool:
+        self.guard(self.core.close)
+        # What a commit under way has not taken comes with the next, which follows at once.
+        self.pool.wake()
+        while self.pool.is_busy and self.is_online:
+            await self._commit_under_way()
+        async with self._checkpointing:
+            await self._write(self.core.take_checkpoints(self._clock(), everything=True))
+        return await self.run(partial(self.core.mark_clean, self.waiting, broker_epoch))
+
+
+def _replace(disk: Disk, checkpoint: Checkpoint) -> None:
+    disk.replace(checkpoint.path, checkpoint.render())
+
+
+def _remove_all(disk: Disk, paths: Sequence[str]) -> None:
+    for path in paths:
+        with suppress(DiskMissingError):
+            disk.remove(path)

@@ -1,0 +1,181 @@
+"""Opening a log directory: lock, look, recover in threads, saying how far it got."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from time import monotonic
+
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Disk, DiskFailedError
+from moldau.kernel.ids import TopicPartition
+from moldau.log.config import Durability, LogConfig
+from moldau.log.directory import LogDirectory, Opened, open_partition
+from moldau.log.identity import MetaProperties
+from moldau.log.index_pages import PageCache
+from moldau.log.state import Notice
+from moldau.log.survey import Survey, claim, survey
+from moldau.runtime.directory_lock import DirectoryLock
+from moldau.runtime.disk import FileDisk
+from moldau.runtime.memory_disk import MemoryDisk
+
+PROGRESS_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenContext:
+    """What all log directories of a node are opened with; the callables run in any thread."""
+
+    identity: MetaProperties
+    """Whose they are; each has a directory id of its own."""
+    config_of: Callable[[str], LogConfig]
+    """The settings of a topic, by its name."""
+    clock: Callable[[], Instant]
+    entropy: Callable[[int], bytes]
+    notice: Callable[[str, Notice], None]
+    """Tell a person, with the directory that it is about."""
+    durability: Durability = Durability.FSYNC
+    cache: PageCache = field(default_factory=lambda: PageCache(32 << 20))
+    recovery_threads: int = 2
+    open_files_max: int = 4096
+
+
+@dataclass(slots=True)
+class OpenDirectory:
+    """A log directory that is ours."""
+
+    root: str
+    disk: Disk
+    waiting: Disk
+    """The same disk with reads that wait for the device, for threads."""
+    core: LogDirectory
+    identity: MetaProperties
+    found: Survey
+    lock: DirectoryLock | None = None
+
+
+def open_in_memory(context: OpenContext) -> OpenDirectory:
+    """Return a directory that is gone with the process."""
+    disk = MemoryDisk()
+    found = survey(disk)
+    return OpenDirectory("memory", disk, disk, _core(context, disk, found), context.identity, found)
+
+
+def open_directory(root: str, context: OpenContext) -> OpenDirectory:
+    """Open a log directory and all its partitions; blocks, so it runs in a thread.
+
+    `DirectoryInUseError` and `DirectoryRefusedError`: it is not ours. `DiskError`: it is broken.
+    """
+    try:
+        os.makedirs(root, exist_ok=True)
+    except OSError as error:
+        reason = f"cannot make log directory {root}: {error.strerror}"
+        raise DiskFailedError("", reason) from error
+    disk = FileDisk(root, open_files_max=context.open_files_max)
+    lock = DirectoryLock(root)
+    try:
+        waiting = disk.waiting()
+        found = survey(waiting)
+        new_id = _directory_id(context.entropy(16))
+        identity = claim(waiting, found, replace(context.identity, directory_id=new_id))
+        core = _core(context, disk, found)
+        opened = OpenDirectory(root, disk, waiting, core, identity, found, lock)
+        for notice in found.notices:
+            context.notice(root, notice)
+        _Opening(opened, context).run()
+    except BaseException:
+        lock.release()
+        raise
+    return opened
+
+
+def _core(context: OpenContext, disk: Disk, found: Survey) -> LogDirectory:
+    return LogDirectory(
+        disk,
+        found,
+        durability=context.durability,
+        cache=context.cache,
+        entropy=context.entropy,
+    )
+
+
+def _directory_id(random: bytes) -> bytes:
+    """Return a random id whose text does not begin with a dash, which tools take for an option."""
+    return bytes([random[0] & 0x7F]) + random[1:]
+
+
+class _Opening:
+    """All partitions of a directory on their way to being open."""
+
+    def __init__(self, directory: OpenDirectory, context: OpenContext) -> None:
+        self._directory = directory
+        self._context = context
+        self._todo = iter(directory.found.partitions)
+        self._done = 0
+        self._bytes = 0
+        self._said_at = monotonic()
+        self._lock = Lock()
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        threads = self._context.recovery_threads
+        with ThreadPoolExecutor(threads, thread_name_prefix="recovery") as executor:
+            for work in [executor.submit(self._work) for _ in range(threads)]:
+                work.result()
+        if self._failure is not None:
+            raise self._failure
+
+    def _work(self) -> None:
+        while self._failure is None:
+            with self._lock:
+                partition = next(self._todo, None)
+            if partition is None:
+                return
+            try:
+                opened = self._open(partition)
+            except DiskFailedError as error:
+                self._failure = error
+            except Exception as error:  # noqa: BLE001 - damage may show anyhow; it costs this one
+                self._close(partition, error)
+            else:
+                with self._lock:
+                    self._directory.core.adopt(opened)
+                    self._done += 1
+
+    def _open(self, partition: TopicPartition) -> Opened:
+        context, directory = self._context, self._directory
+        steps = open_partition(
+            directory.waiting,
+            directory.found,
+            partition,
+            context.config_of(partition.topic),
+            now_ms=context.clock().wall_ms,
+        )
+        while True:
+            try:
+                self._count(next(steps))
+            except StopIteration as stop:
+                opened: Opened = stop.value
+                break
+        for notice in opened.state.notices:
+            context.notice(directory.root, notice)
+        return opened
+
+    def _close(self, partition: TopicPartition, error: Exception) -> None:
+        text = str(error) or repr(error)
+        with self._lock:
+            self._directory.core.close_partition(partition, text)
+            self._done += 1
+        notice = Notice(str(partition), f"stays offline: {text}", is_alarming=True)
+        self._context.notice(self._directory.root, notice)
+
+    def _count(self, size: int) -> None:
+        with self._lock:
+            self._bytes += size
+            if monotonic() - self._said_at < PROGRESS_SECONDS:
+                return
+            self._said_at = monotonic()
+        total = len(self._directory.found.partitions)
+        text = f"{self._done} of {total} partitions are open, {self._bytes >> 20} MB were checked"
+        self._context.notice(self._directory.root, Notice("recovery", text))

@@ -1,0 +1,342 @@
+"""All logs of a broker, in one or several log directories, on an asyncio loop."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from moldau._native.records import Batch
+from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
+from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.log.config import DAY_MS, Durability, LogConfig
+from moldau.log.errors import (
+    AppendError,
+    DirectoryRefusedError,
+    PartitionOfflineError,
+    StorageFullError,
+)
+from moldau.log.partition import Appended, PartitionLog
+from moldau.log.producers import Origin
+from moldau.log.state import Notice
+from moldau.log.validation import Checked, Writable
+from moldau.runtime.cleaner import Cleaner, CleanerSettings
+from moldau.runtime.compacted_logs import HostedLogs
+from moldau.runtime.directory_host import DirectoryHost, LogListener
+from moldau.runtime.free_space import Thresholds
+from moldau.runtime.log_opening import (
+    OpenContext,
+    OpenDirectory,
+    open_directory,
+    open_in_memory,
+)
+
+Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
+
+TICK_SECONDS = 1.0
+SLICE_PARTITIONS = 64
+"""How many partitions a chore looks at before others have their turn on the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """The broker's `log.*` settings, with Kafka's defaults."""
+
+    retention_check_interval_ms: int = 300_000
+    removal_interval_ms: int = 10_000
+    producer_id_expiration_ms: int = DAY_MS
+    cleaner: CleanerSettings | None = field(default_factory=CleanerSettings)
+    """None: nothing is compacted."""
+    thresholds: Thresholds | None = None
+    """None: as the size of each volume suggests."""
+
+
+class LogStore:
+    """The logs by partition, wherever they are.
+
+    Per wake-up: any number of appends, then one `write`. The listener hears when something is
+    stored. `AppendError` says why something cannot be done; it never breaks anything else.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[OpenDirectory],
+        context: OpenContext,
+        listener: LogListener,
+        settings: StoreSettings,
+    ) -> None:
+        self._context = context
+        self._listener = listener
+        self._settings = settings
+        self.hosts = [
+            DirectoryHost(opened, listener, context.clock, settings.thresholds)
+            for opened in directories
+        ]
+        self._places = self._find_places()
+        self._staged: dict[TopicPartition, tuple[DirectoryHost, PartitionLog]] = {}
+        self.cleaner: Cleaner | None = None
+        if settings.cleaner is not None:
+            logs = HostedLogs(self._places, context.clock, listener)
+            self.cleaner = Cleaner(
+                logs, settings.cleaner, clock=context.clock, entropy=context.entropy
+            )
+
+    @classmethod
+    async def open(
+        cls,
+        roots: Sequence[str],
+        context: OpenContext,
+        listener: LogListener,
+        settings: StoreSettings | None = None,
+    ) -> "LogStore":
+        """Open all log directories at once; one that is broken is left out, unless all are."""
+        if context.durability is Durability.MEMORY:
+            return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
+        results = await asyncio.gather(
+            *(asyncio.to_thread(open_directory, root, context) for root in roots),
+            return_exceptions=True,
+        )
+        opened = [result for result in results if isinstance(result, OpenDirectory)]
+        try:
+            _check_opened(roots, results, listener)
+        except BaseException:
+            for directory in opened:
+                if directory.lock is not None:
+                    directory.lock.release()
+            raise
+        return cls(opened, context, listener, settings or StoreSettings())
+
+    # Finding.
+
+    def get(self, partition: TopicPartition) -> PartitionLog:
+        """Return a log that can be used; `KeyError` if there is none."""
+        return self._places[partition].core.get(partition)
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        return partition in self._places
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._places)
+
+    def place_of(self, partition: TopicPartition) -> DirectoryHost:
+        """Return the log directory that a partition is in."""
+        return self._places[partition]
+
+    # Writing.
+
+    def append(
+        self,
+        partition: TopicPartition,
+        data: Writable,
+        checked: Checked,
+        *,
+        leader_epoch: LeaderEpoch,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Stage batches as the leader; see `PartitionLog.append`."""
+        host = self._places[partition]
+        log = host.core.get(partition)
+        host.admit(len(data))
+        appended = host.guard(
+            lambda: log.append(
+                data,
+                checked,
+                leader_epoch=leader_epoch,
+                now=self._context.clock(),
+                origin=origin,
+                transaction_version=transaction_version,
+            )
+        )
+        self._staged[partition] = host, log
+        return appended
+
+    def append_stored(self, partition: TopicPartition, data: Buffer, batches: list[Batch]) -> None:
+        """Stage batches as a follower; see `PartitionLog.append_stored`."""
+        host = self._places[partition]
+        log = host.core.get(partition)
+        host.admit(len(data))
+        log.append_stored(data, batches, now=self._context.clock())
+        self._staged[partition] = host, log
+
+    def write(self) -> dict[TopicPartition, AppendError]:
+        """Write everything staged; return what could not be, and why."""
+        staged, self._staged = self._staged, {}
+        failures: dict[TopicPartition, AppendError] = {}
+        now = self._context.clock()
+        for partition, (host, log) in staged.items():
+            try:
+                host.guard(log.write)
+            except AppendError as error:
+                failures[partition] = error
+                if isinstance(error, StorageFullError):
+                    host.exhausted()
+                continue
+            host.core.note_change(partition, now)
+            if self._context.durability is not Durability.FSYNC:
+                self._listener.stored(partition, log)
+        for host in dict.fromkeys(host for host, _ in staged.values()):
+            host.pool.wake()
+        return failures
+
+    def changed(self, partition: TopicPartition) -> None:
+        """A log was changed otherwise, as by a new leader epoch: have it synced."""
+        host = self._places[partition]
+        host.core.note_change(partition, self._context.clock())
+        host.pool.wake()
+
+    def failed(self, partition: TopicPartition, error: DiskError) -> None:
+        """Reading a log has shown that its directory is broken."""
+        self._places[partition].fail(error)
+
+    # Changing partitions.
+
+    async def create(
+        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog:
+        """Make a partition in the log directory with the fewest."""
+        online = [host for host in self.hosts if host.is_online]
+        if not online:
+            raise PartitionOfflineError("all log directories are offline")
+        counts = {host.root: 0 for host in online}
+        for place in self._places.values():
+            if place.is_online:
+                counts[place.root] += 1
+        host = min(online, key=lambda host: counts[host.root])
+        self._places[partition] = host
+        try:
+            return await host.create(partition, topic_id, config)
+        except BaseException:
+            del self._places[partition]
+            raise
+
+    async def delete(self, partition: TopicPartition) -> None:
+        """Remove a partition."""
+        host = self._leave(partition)
+        log = host.core.logs.get(partition)
+        config = self._context.config_of(partition.topic) if log is None else log.config
+        await host.delete(partition, config.file_delete_delay_ms / 1000)
+        del self._places[partition]
+
+    async def set_aside(self, partition: TopicPartition) -> str:
+        """Make room for a partition's name, and keep its files; return their folder."""
+        folder = await self._leave(partition).set_aside(partition)
+        del self._places[partition]
+        return folder
+
+    async def truncate(self, partition: TopicPartition, to: Offset) -> None:
+        """Cut a log at `to`."""
+        await self._leave(partition).truncate(partition, to)
+
+    async def start_over(self, partition: TopicPartition, at: Offset) -> None:
+        """Empty a log, which goes on at `at`."""
+        await self._leave(partition).start_over(partition, at)
+
+    async def delete_records(self, partition: TopicPartition, before: Offset) -> Offset:
+        """Answer DeleteRecords."""
+        return await self._places[partition].delete_records(partition, before)
+
+    def _leave(self, partition: TopicPartition) -> DirectoryHost:
+        """Have compaction keep away from a partition."""
+        self._staged.pop(partition, None)
+        if self.cleaner is not None:
+            self.cleaner.abort(partition)
+            self.cleaner.stats.uncleanable.discard(partition)
+        return self._places[partition]
+
+    # Chores.
+
+    async def run(self) -> None:
+        """Do what has to be done from time to time, until cancelled."""
+        settings = self._settings
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tick())
+            group.create_task(
+                self._sweep(settings.retention_check_interval_ms, self._apply_retention)
+            )
+            group.create_task(self._sweep(settings.removal_interval_ms, self._remove_files))
+            if self.cleaner is not None:
+                group.create_task(self.cleaner.run())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            for host in self.hosts:
+                with suppress(PartitionOfflineError):
+                    host.tick()
+
+    async def _sweep(self, interval_ms: int, chore: Chore) -> None:
+        """Do a chore for every partition, in slices."""
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            for number, (partition, host) in enumerate(list(self._places.items())):
+                log = host.core.logs.get(partition)
+                if log is not None and host.is_online and partition not in self._staged:
+                    with suppress(AppendError):
+                        await chore(host, partition, log)
+                if number % SLICE_PARTITIONS == SLICE_PARTITIONS - 1:
+                    await asyncio.sleep(0)
+
+    async def _apply_retention(
+        self, host: DirectoryHost, partition: TopicPartition, log: PartitionLog
+    ) -> None:
+        if self.cleaner is not None and self.cleaner.is_compacting(partition):
+            return  # it reads the segments; the next time will do
+        now = self._context.clock()
+        log.expire_producers(now, self._settings.producer_id_expiration_ms)
+        if await host.warmed(lambda: log.apply_retention(now)):
+            self.changed(partition)
+
+    async def _remove_files(
+        self, host: DirectoryHost, _: TopicPartition, log: PartitionLog
+    ) -> None:
+        await host.remove(log.take_removable(self._context.clock()))
+
+    # The end.
+
+    async def close(self, broker_epoch: int = -1) -> bool:
+        """Close all directories in good order; say whether the next start finds them so."""
+        self.write()
+        closed = await asyncio.gather(*(host.close(broker_epoch) for host in self.hosts))
+        return all(closed)
+
+    def _find_places(self) -> dict[TopicPartition, DirectoryHost]:
+        places: dict[TopicPartition, DirectoryHost] = {}
+        for host in self.hosts:
+            for partition in [*host.core.logs, *host.core.closed]:
+                other = places.setdefault(partition, host)
+                if other is not host:
+                    text = f"is in {other.root} and in {host.root}: move one of the two away"
+                    for place in (other, host):
+                        place.core.close_partition(partition, text)
+                    notice = Notice(str(partition), text, is_alarming=True)
+                    self._listener.notice(host.root, notice)
+        return places
+
+
+def _check_opened(
+    roots: Sequence[str],
+    results: Sequence[OpenDirectory | BaseException],
+    listener: LogListener,
+) -> None:
+    """Raise if the broker must not start; tell of directories that it has to do without."""
+    ids: dict[bytes | None, str] = {}
+    broken: list[DiskError] = []
+    for root, result in zip(roots, results, strict=True):
+        match result:
+            case DiskError() as error:
+                text = f"the log directory is offline until the next start: {error}"
+                listener.notice(root, Notice("", text, is_alarming=True))
+                listener.offline(root, (), error)
+                broken.append(error)
+            case BaseException() as error:
+                raise error
+            case OpenDirectory():
+                other = ids.setdefault(result.identity.directory_id, root)
+                if other != root:
+                    raise DirectoryRefusedError(
+                        f"{root} and {other} have the same directory id: one is a copy"
+                    )
+    if len(broken) == len(roots):
+        reasons = "; ".join(map(str, broken))
+        raise DiskFailedError("", f"all log directories are offline: {reasons}")
