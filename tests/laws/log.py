@@ -100,10 +100,13 @@ def _check_times(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) 
         assert log.find_by_timestamp(timestamp) == expected, f"timestamp {timestamp}"
 
 
-def check_producers(log: PartitionLog, history: Iterable[bytes]) -> None:
-    """Assert that what is known of the producers follows from all batches that ever were."""
+def check_producers(log: PartitionLog, disk: Disk, history: Iterable[bytes] | None = None) -> None:
+    """Assert that what is known of the producers follows from all batches that ever were.
+
+    `history` has those that retention took out as well; None: there are none.
+    """
     rebuilt = Producers()
-    for data in history:
+    for data in stored_bytes(log, disk) if history is None else history:
         rebuilt.replay(read_batches(data)[0], data, Offset(0), Position(0))
     assert _last(log.producers) == _last(rebuilt)
 

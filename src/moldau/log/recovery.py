@@ -99,10 +99,10 @@ class _Opening:
         self._finish()
 
     def _drop_empty(self, segments: list[Segment]) -> list[Segment]:
-        """Drop synced segments that are empty, and not the last: nothing was written to them."""
+        """Drop segments that are empty, and not the last, unless records of theirs got lost."""
         kept = []
         for segment, following in pairwise(segments):
-            if segment.size or following.base_offset > self._recovery_point:
+            if segment.size or self._is_lost(segment.base_offset, following):
                 kept.append(segment)
                 continue
             # The later one must not get lost together with this.
@@ -218,10 +218,17 @@ class _Opening:
         """Compare where the next segment begins; return what is wrong."""
         if following.base_offset < end:
             raise CorruptLogError(following.path, 0, f"begins below the end of {segment.path}")
-        # Compaction leaves holes, but only in what is synced: here the records have got lost.
-        if following.base_offset > max(end, self._recovery_point):
+        if self._is_lost(end, following):
             return f"the offsets from {end} to {following.base_offset - 1} are missing"
         return None
+
+    def _is_lost(self, end: Offset, following: Segment) -> bool:
+        """Whether there were unsynced records between a segment's end and the next one's start.
+
+        Only compaction leaves holes; where there is some, nobody can tell one from the other.
+        """
+        is_hole = following.base_offset > max(end, self._recovery_point)
+        return is_hole and not self._maker.config.is_compacted
 
     def _take_snapshot(self, offset: Offset) -> None:
         """Write the snapshot that belongs to where a segment begins."""

@@ -117,6 +117,7 @@ class LogMachine(RuleBasedStateMachine):
         self.staged.append(bytes(data))
 
     @rule(commit=st.booleans())
+    @may_crash
     def end_transaction(self, commit: bool) -> None:
         self.coordinator_epoch += 1
         data = bytearray(
@@ -388,5 +389,5 @@ class LogMachine(RuleBasedStateMachine):
             first = log.segments[0].base_offset
             assert self._stored() == [d for d in self.history if header_of(d).base_offset >= first]
             if self.has_all_snapshots:
-                check_producers(log, self.history)
+                check_producers(log, self.disk, self.history)
                 check_committed_reads(log, self.disk, self.history)

@@ -9,7 +9,7 @@ from moldau.log.errors import OffsetOutOfRangeError, StorageFullError, Unexpecte
 from moldau.log.reading import Isolation
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log, check_producers, stored_bytes
+from tests.laws.log import check_log, check_producers
 from tests.unit.log.logs import DIRECTORY, START_MS, TestLog, batch_of
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
@@ -184,7 +184,7 @@ def test_a_batch_sent_again_is_answered_with_its_offsets(log: TestLog) -> None:
     assert again.is_duplicate
     assert (again.base_offset, again.last_offset) == (first.base_offset, first.last_offset)
     assert log.log.log_end == 5
-    check_producers(log.log, stored_bytes(log.log, log.disk))
+    check_producers(log.log, log.disk)
 
 
 def test_a_full_disk_undoes_everything_since_the_last_write() -> None:
@@ -206,7 +206,7 @@ def test_a_full_disk_undoes_everything_since_the_last_write() -> None:
     assert (log.log.log_end, len(log.log.segments), log.log.latest_epoch) == (4, 1, 0)
     assert log.read(0) == before
     check(log)
-    check_producers(log.log, stored_bytes(log.log, log.disk))
+    check_producers(log.log, log.disk)
     log.disk.capacity_bytes = None
     log.add(1, producer_id=1, producer_epoch=0, base_sequence=4)
     check(log)
@@ -251,7 +251,7 @@ def test_truncation_goes_to_the_beginning_of_a_batch(log: TestLog) -> None:
     log.log.truncate_to(31, log.now)
     assert (log.log.log_end, log.log.high_watermark, log.log.latest_epoch) == (30, 30, 9)
     check(log)
-    check_producers(log.log, stored_bytes(log.log, log.disk))
+    check_producers(log.log, log.disk)
     log.sync()
     log.add(3, leader_epoch=50, producer_id=5, producer_epoch=0, base_sequence=30)
     check(log)
