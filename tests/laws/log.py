@@ -1,13 +1,17 @@
 """The laws that every log obeys at every moment between two wake-ups."""
 
+from collections.abc import Iterable
+
 from moldau._native.records import Batch, read_batches
 from moldau.kernel.disk import Disk
+from moldau.kernel.ids import Offset, Position
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.partition import PartitionLog
 from moldau.log.producer_state import ProducerState
 from moldau.log.producers import Producers
 from moldau.log.reading import Isolation
 from moldau.log.segment import Segment
+from moldau.records.batch import read_records
 
 
 def stored_batches(log: PartitionLog, disk: Disk) -> list[tuple[Segment, Batch, bytes]]:
@@ -19,6 +23,11 @@ def stored_batches(log: PartitionLog, disk: Disk) -> list[tuple[Segment, Batch, 
         assert sum(batch.size for batch in batches) == segment.size, f"{segment.path} ends badly"
         found += [(segment, b, data[b.position : b.position + b.size]) for b in batches]
     return found
+
+
+def stored_bytes(log: PartitionLog, disk: Disk) -> list[bytes]:
+    """Read every batch without any index."""
+    return [data for _, _, data in stored_batches(log, disk)]
 
 
 def check_log(log: PartitionLog, disk: Disk) -> None:
@@ -39,6 +48,7 @@ def check_log(log: PartitionLog, disk: Disk) -> None:
     assert bases == sorted(set(bases))
     _check_epochs(log, stored)
     _check_reads(log, stored)
+    _check_times(log, stored)
 
 
 def _check_epochs(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) -> None:
@@ -74,16 +84,63 @@ def _check_reads(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) 
             assert extent == (segment.path, batch.position, batch.size), f"offset {offset}"
 
 
-def check_producers(log: PartitionLog, disk: Disk, *, since: Producers | None = None) -> None:
-    """Assert that what is known of the producers follows from the log, if nothing was forgotten."""
-    rebuilt = since or Producers()
-    for segment, batch, data in stored_batches(log, disk):
-        rebuilt.replay(read_batches(data)[0], data, segment.base_offset, batch.position)
+def _check_times(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) -> None:
+    """Every lookup by time is what a search from the beginning finds."""
+    records = [
+        (record.timestamp, record.offset, batch.leader_epoch)
+        for _, batch, data in stored
+        if batch.last_offset >= log.log_start
+        for record in read_records(data, read_batches(data)[0])
+        if record.offset >= log.log_start
+    ]
+    times = sorted({timestamp for timestamp, _, _ in records})
+    for timestamp in {*times[:: max(1, len(times) // 4)], *times[-1:]}:
+        found = next(record for record in records if record[0] >= timestamp)
+        expected = found if found[1] < log.high_watermark else None
+        assert log.find_by_timestamp(timestamp) == expected, f"timestamp {timestamp}"
+
+
+def check_producers(log: PartitionLog, disk: Disk, history: Iterable[bytes] | None = None) -> None:
+    """Assert that what is known of the producers follows from all batches that ever were.
+
+    `history` has those that retention took out as well; None: there are none.
+    """
+    rebuilt = Producers()
+    for data in stored_bytes(log, disk) if history is None else history:
+        rebuilt.replay(read_batches(data)[0], data, Offset(0), Position(0))
     assert _last(log.producers) == _last(rebuilt)
 
 
+def check_committed_reads(log: PartitionLog, disk: Disk, history: Iterable[bytes]) -> None:
+    """Assert that readers of committed records hear of all aborted transactions, and of no other.
+
+    `history` is all batches that ever were: a transaction may have begun before the log start.
+    """
+    replayed = Producers()
+    aborted = []
+    for data in history:
+        completed = replayed.replay(read_batches(data)[0], data, Offset(0), Position(0))
+        if completed is not None and completed.is_abort:
+            aborted.append(completed[:3])
+    offset = log.log_start
+    while True:
+        read = log.read(offset, bytes_max=700, isolation=Isolation.STABLE)
+        if read.extent is None:
+            break
+        end = read_batches(disk.read(*read.extent))[-1].last_offset + 1
+        assert end <= log.stable_offset, "what is not decided was read"
+        told = [transaction[:3] for transaction in read.aborted]
+        assert set(told) <= set(aborted), "a transaction that was not aborted"
+        touched = [found for found in aborted if found[1] < end and found[2] >= offset]
+        assert set(touched) <= set(told), "an aborted transaction is not told"
+        offset = Offset(end)
+    undecided = replayed.first_open
+    if undecided is not None and log.log_start <= undecided.first_offset < log.high_watermark:
+        assert log.stable_offset <= undecided.first_offset
+
+
 def _last(producers: Producers) -> dict[int, tuple[object, ...]]:
-    """What survives a restart: of each producer's batches the last."""
+    """What survives a restart: of each producer's batches the last, without its timestamp."""
 
     def of(state: ProducerState) -> tuple[object, ...]:
         return (
@@ -91,7 +148,7 @@ def _last(producers: Producers) -> dict[int, tuple[object, ...]]:
             state.coordinator_epoch,
             state.transaction_first_offset,
             state.next_sequence,
-            state.batches[-1:],
+            [batch[:3] for batch in state.batches[-1:]],
         )
 
     return {producer_id: of(state) for producer_id, state in producers.states.items()}

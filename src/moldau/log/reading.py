@@ -143,9 +143,7 @@ def find_max_timestamp(segments: Sequence[Segment], log_start: Offset) -> Timest
 def _find_in_segment(
     segment: Segment, timestamp: int, log_start: Offset
 ) -> TimestampedOffset | None:
-    segment.absorb_entries()
-    entry = segment.times.lookup(timestamp)
-    found = segment.find(max(entry.offset, log_start))
+    found = segment.find(max(segment.find_time(timestamp), log_start))
     position: int = segment.size if found is None else found.position
     while position < segment.size:
         batch = segment.header_at(Position(position))

@@ -8,6 +8,7 @@ Below the recovery point a bad batch is rot, and the partition stays closed.
 
 from collections.abc import Generator
 from contextlib import suppress
+from itertools import pairwise
 from typing import Final
 
 from moldau._native.log import Tail
@@ -79,8 +80,7 @@ class _Opening:
     def run(self, *, is_clean: bool) -> Slices:
         """Do everything."""
         segments = [self._maker.open(b, self._now_ms) for b in sorted(self._inventory.segments)]
-        # An empty first one tells where the log starts, when compaction has left nothing in it.
-        segments = [s for s in segments if s in (segments[0], segments[-1]) or self._keep(s)]
+        segments = self._drop_empty(segments)
         if not segments:
             self._check_end(self._log_start)
             self.state.notices = self.notices
@@ -98,16 +98,24 @@ class _Opening:
             yield from self._check(0 if epochs is None else max(0, unsynced))
         self._finish()
 
-    def _keep(self, segment: Segment) -> bool:
-        """Drop an empty segment that another follows: nothing was written to it."""
-        if segment.size:
-            return True
-        # The later one must not get lost together with this.
-        self._disk.sync_directory(self._directory)
-        for path in segment.paths:
-            with suppress(DiskMissingError):
-                self._disk.remove(path)
-        return False
+    def _drop_empty(self, segments: list[Segment]) -> list[Segment]:
+        """Drop segments that are empty, unless records of theirs got lost.
+
+        The last is written, and the first tells where the log starts, when compaction has left
+        nothing in it.
+        """
+        kept = []
+        for segment, following in pairwise(segments):
+            is_first = segment is segments[0]
+            if is_first or segment.size or self._is_lost(segment.base_offset, following):
+                kept.append(segment)
+                continue
+            # The later one must not get lost together with this.
+            self._disk.sync_directory(self._directory)
+            for path in segment.paths:
+                with suppress(DiskMissingError):
+                    self._disk.remove(path)
+        return kept + segments[-1:]
 
     # A clean start.
 
@@ -166,21 +174,22 @@ class _Opening:
         state.epochs.truncate_from_end(segments[number].base_offset)
         while number < len(segments):
             segment = segments[number]
-            failure = yield from self._check_segment(segment, start)
+            following = segments[number + 1] if number + 1 < len(segments) else None
+            failure = yield from self._check_segment(segment, following, start)
             if failure is not None:
                 yield from self._cut(number, failure)
             number += 1
             if number < len(segments):
-                self._check_next(segment, segments[number])
+                self._take_snapshot(segments[number].base_offset)
         for segment in segments[:-1]:
             segment.tail = None
         state.producers.mark()
         self._check_end(state.end_offset)
 
     def _check_segment(
-        self, segment: Segment, start_offset: Offset
+        self, segment: Segment, following: Segment | None, start_offset: Offset
     ) -> Generator[int, None, str | None]:
-        """Scan one segment; return what is wrong with its first bad batch."""
+        """Scan one segment; return what is wrong with its first bad batch, or behind its last."""
         state = self.state
         tail = Tail(segment.base_offset, created_ms=self._now_ms)
         self._maker.limit_tail(tail)
@@ -200,19 +209,34 @@ class _Opening:
         segment.aborted.write()
         for epoch, offset in scan.epochs:
             state.epochs.assign(LeaderEpoch(epoch), Offset(offset))
-        is_last = segment is state.segments[-1] or scan.failure is not None
+        failure: str | None = scan.failure
+        if failure is None and following is not None:
+            failure = self._check_next(segment, tail.end_offset, following)
+        is_last = following is None or failure is not None
         segment.tail = tail if is_last else None
         segment.take_indexes(tail)
         segment.tail = tail
         self._changed.append(segment)
-        return scan.failure
+        return failure
 
-    def _check_next(self, segment: Segment, following: Segment) -> None:
-        """Compare where the next segment begins, and take the snapshot that belongs there."""
-        _, end = self._tail_of(segment)
+    def _check_next(self, segment: Segment, end: Offset, following: Segment) -> str | None:
+        """Compare where the next segment begins; return what is wrong."""
         if following.base_offset < end:
             raise CorruptLogError(following.path, 0, f"begins below the end of {segment.path}")
-        offset = following.base_offset
+        if self._is_lost(end, following):
+            return f"the offsets from {end} to {following.base_offset - 1} are missing"
+        return None
+
+    def _is_lost(self, end: Offset, following: Segment) -> bool:
+        """Whether there were unsynced records between a segment's end and the next one's start.
+
+        Only compaction leaves holes; where there is some, nobody can tell one from the other.
+        """
+        is_hole = following.base_offset > max(end, self._recovery_point)
+        return is_hole and not self._maker.config.is_compacted
+
+    def _take_snapshot(self, offset: Offset) -> None:
+        """Write the snapshot that belongs to where a segment begins."""
         if offset not in self.state.snapshots:
             snapshot = encode_snapshot(self.state.producers.states.values())
             self._disk.replace(segment_path(self._directory, offset, SNAPSHOT), snapshot)
@@ -243,7 +267,8 @@ class _Opening:
         is_rot = yield from self._find_behind(segment, position, end)
         is_rot = is_rot or any(other.size for other in later)
         kept = f"{segment.path}.{position}{CUT}"
-        yield from self._set_aside(segment, position, kept)
+        if position < segment.size:
+            yield from self._set_aside(segment, position, kept)
         for other in later:
             self._disk.rename(other.path, other.path + CUT)
             for path in other.paths[1:]:
@@ -251,9 +276,10 @@ class _Opening:
                     self._disk.remove(path)
         del segments[number + 1 :]
         text = f"{failure} at byte {position}: the log ends there, at offset {end}"
-        text += f"; {segment.size - position} bytes are kept in {kept}"
+        if position < segment.size:
+            text += f"; {segment.size - position} bytes are kept in {kept}"
         if later:
-            text += f" and {len(later)} segments with the suffix {CUT}"
+            text += f"; {len(later)} segments are kept with the suffix {CUT}"
         if is_rot:
             text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, unless the power was lost"
         self.notices.append(Notice(segment.path, text, is_alarming=is_rot))

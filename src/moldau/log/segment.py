@@ -1,8 +1,8 @@
 """One segment of a partition: a range of its batches in a file, with its indexes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from moldau._native.log import Tail, find_batch
 from moldau._native.records import Batch
@@ -28,6 +28,8 @@ from moldau.log.offset_index import OffsetIndex, OffsetPosition
 from moldau.log.scanning import scan_segment
 from moldau.log.time_index import TimeIndex, TimestampOffset
 
+T = TypeVar("T")
+
 WINDOW_BYTES: Final = 4096 + BATCH_HEADER_BYTES
 ENTRIES_KEPT: Final = 256
 """How many index entries gather in memory before they are written: recovery can make them anew."""
@@ -52,6 +54,7 @@ class Segment:
         "_aborted",
         "_cache",
         "_disk",
+        "_largest",
         "_offsets",
         "_times",
         "base_offset",
@@ -80,6 +83,7 @@ class Segment:
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
         self._aborted: AbortedIndex | None = None
+        self._largest: TimestampOffset | None = None  # of a closed segment, once it is known
 
     @property
     def paths(self) -> list[str]:
@@ -210,6 +214,8 @@ class Segment:
         """
         start = self.offsets.last()
         largest = self.times.last()
+        if largest.timestamp >= 0:
+            self._check_time(largest)
         tail = Tail(
             self.base_offset,
             created_ms=self.seen_ms,
@@ -271,20 +277,21 @@ class Segment:
         if not self.size:
             return None
         self.absorb_entries()
-        try:
-            return self._find(offset)
-        except (CorruptIndexError, CorruptBatchError):
-            pass
-        except DiskMissingError as error:
-            if error.path == self.path:
-                raise
-        self.rebuild_indexes()
-        try:
-            return self._find(offset)
-        except DiskMissingError as error:
-            if error.path == self.path:
-                raise
-        return self._find_from(OffsetPosition(self.base_offset, Position(0)), offset)
+        start = OffsetPosition(self.base_offset, Position(0))
+        return self._ask_indexes(lambda: self._find(offset), lambda: self._find_from(start, offset))
+
+    def _ask_indexes(self, ask: Callable[[], T], do_without: Callable[[], T]) -> T:
+        """Ask the indexes; build them anew if they are not there or not true, if there is room."""
+        for _ in range(2):
+            try:
+                return ask()
+            except (CorruptIndexError, CorruptBatchError):
+                pass
+            except DiskMissingError as error:
+                if error.path == self.path:
+                    raise
+            self.rebuild_indexes()
+        return do_without()
 
     def _find(self, offset: Offset) -> FoundBatch | None:
         return self._find_from(self.offsets.lookup(offset), offset)
@@ -317,6 +324,13 @@ class Segment:
         """Return a whole batch."""
         return self._disk.read(self.path, found.position, found.size)
 
+    def find_time(self, timestamp: int) -> Offset:
+        """Return an offset before which all records are older than `timestamp`."""
+        self.absorb_entries()
+        return self._ask_indexes(
+            lambda: self._check_time(self.times.lookup(timestamp)).offset, lambda: self.base_offset
+        )
+
     def largest_timestamp(self) -> TimestampOffset:
         """Return the largest timestamp and the last offset of the batch that has it first."""
         tail = self.tail
@@ -324,15 +338,29 @@ class Segment:
             return TimestampOffset(tail.max_timestamp, tail.max_timestamp_offset)
         if not self.size:
             return TimestampOffset(-1, self.base_offset)
-        try:
-            return self.times.last()
-        except CorruptIndexError:
-            pass
-        except DiskMissingError as error:
-            if error.path == self.path:
-                raise
-        rebuilt = self.rebuild_indexes()
-        return TimestampOffset(rebuilt.max_timestamp, rebuilt.max_timestamp_offset)
+        if self._largest is None:
+            self._largest = self._ask_indexes(self._last_time, self._scan_timestamps)
+        return self._largest
+
+    def _last_time(self) -> TimestampOffset:
+        entry = self.times.last()
+        if entry.timestamp < 0 <= self._first_timestamp():
+            raise CorruptIndexError(self.times.path, "it is empty")
+        return self._check_time(entry)
+
+    def _check_time(self, entry: TimestampOffset) -> TimestampOffset:
+        """Compare an entry with its batch: retention must not delete because of a flipped bit."""
+        found = self._find(entry.offset)
+        if found is not None:
+            batch = self.header_at(found.position)
+            if entry.timestamp in (-1, batch.max_timestamp):
+                return entry
+        raise CorruptIndexError(self.times.path, f"{entry} is not true")
+
+    def _scan_timestamps(self) -> TimestampOffset:
+        tail = Tail(self.base_offset, created_ms=self.seen_ms)
+        self._scan_headers(tail)
+        return TimestampOffset(tail.max_timestamp, tail.max_timestamp_offset)
 
     # Leaving.
 
@@ -343,6 +371,7 @@ class Segment:
             self.write_entries()
             self._disk.truncate(self.path, found.position)
             self.size = found.position
+            self._largest = None
             self.offsets.truncate_to(offset)
             self.times.truncate_to(offset)
             self.aborted.truncate_to(offset)
@@ -386,3 +415,4 @@ class Segment:
             if index is not None:
                 index.forget()
         self._offsets = self._times = None
+        self._largest = None

@@ -1,7 +1,7 @@
 """The Disk port in memory, with the faults that real disks have."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 
@@ -36,11 +36,13 @@ class SimulatedDisk:
     between any two covers those within one, because it may undo a part of what was not synced.
     """
 
-    def __init__(self, seed: int, *, capacity_bytes: int | None = None) -> None:
+    def __init__(
+        self, seed: int, *, capacity_bytes: int | None = None, is_journaled: bool = True
+    ) -> None:
         self.operations = 0
         self.capacity_bytes = capacity_bytes
         self._random = Random(seed)
-        self._names = Names()
+        self._names = Names(is_journaled=is_journaled)
         self._faults: list[_Fault] = []
         self._power_lost_at: int | None = None
 
@@ -57,8 +59,20 @@ class SimulatedDisk:
     def crash(self) -> None:
         """Become what is found when the power is back; other faults are over."""
         self._names.crash(self._random)
+        self.revive()
+
+    def revive(self) -> None:
+        """Go on where the power seemed to go: only the process was killed, the cache is whole."""
         self._faults.clear()
         self._power_lost_at = None
+
+    @contextmanager
+    def without_faults(self) -> Iterator[None]:
+        """Let a test look at the files: no fault that waits comes up or closer."""
+        waiting = self.operations, self._faults, self._power_lost_at
+        self._faults, self._power_lost_at = [], None
+        yield
+        self.operations, self._faults, self._power_lost_at = waiting
 
     def flip_bit(self, path: str, position: int | None = None) -> int:
         """Damage one bit of a file for good, at `position` or anywhere; return where."""

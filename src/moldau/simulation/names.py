@@ -22,13 +22,15 @@ Edit: TypeAlias = tuple[Directory, str, Node | None]
 class Names:
     """A tree of directories, and the changes that no sync has put on the device yet.
 
-    A change is whole or not at all, also when it touches two directories. Changes of one directory
-    survive in their order; between directories nothing is promised, which is less than ext4's
-    single journal gives, and what other file systems are content with.
+    A change is whole or not at all, also when it touches two directories. With a journal the
+    changes of one directory survive in their order; without, only those of one name do. Between
+    directories nothing is promised, which is less than ext4's single journal gives, and what other
+    file systems are content with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_journaled: bool = True) -> None:
         self.root = Directory()
+        self._is_journaled = is_journaled
         self._pending: list[tuple[Edit, ...]] = []
 
     def change(self, *edits: Edit) -> None:
@@ -55,9 +57,9 @@ class Names:
     def crash(self, random: Random) -> None:
         """Become what is found after a power loss, files included."""
         lost_rate = random.choice((0.0, 0.1, 0.5, 1.0))
-        lost: set[Directory] = set()
+        lost: set[Directory | tuple[Directory, str]] = set()
         for edits in self._pending:
-            touched = {edit[0] for edit in edits}
+            touched = {edit[0] if self._is_journaled else edit[:2] for edit in edits}
             if touched & lost or random.random() < lost_rate:
                 lost |= touched
             else:

@@ -2,12 +2,14 @@
 
 from contextlib import suppress
 
-from moldau._native.records import Record
+from moldau._native.records import Record, check_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFullError, DiskMissingError
 from moldau.log.config import Durability, LogConfig
+from moldau.log.dirty import Dirty
 from moldau.log.index_pages import PageCache
 from moldau.log.partition import Appended, PartitionLog
+from moldau.log.producers import Origin
 from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
 from moldau.log.state import Notice, SegmentMaker, empty_log
@@ -63,6 +65,12 @@ class TestLog:
             data, validate(data), leader_epoch=leader_epoch, now=self.now, **options
         )
 
+    def append_marker(self, data: bytearray, *, leader_epoch: int = 0) -> Appended:
+        (checked,) = check_batches(data)
+        return self.log.append(
+            data, [checked], leader_epoch=leader_epoch, now=self.now, origin=Origin.COORDINATOR
+        )
+
     def add(self, count: int = 1, *, leader_epoch: int = 0, **fields) -> Appended:
         """Append a batch, write, sync and let consumers see it."""
         fields.setdefault("timestamp", self.now.wall_ms)
@@ -78,17 +86,24 @@ class TestLog:
     def sync(self) -> None:
         dirty = self.log.take_dirty(self.now)
         try:
-            for path in dirty.files:
-                with suppress(DiskMissingError):
-                    self.disk.sync(path)
-            for path, content in dirty.checkpoints:
-                self.disk.replace(path, content)
+            self.store(dirty)
         except DiskFullError:
             self.log.put_back(dirty)
             raise
+        self.log.synced(dirty)
+
+    def store(self, dirty: Dirty) -> None:
+        """Put on the device what is dirty."""
+        for path in dirty.files:
+            with suppress(DiskMissingError):
+                self.disk.sync(path)
+        for path, content in dirty.checkpoints:
+            self.disk.replace(path, content)
         if dirty.directory is not None:
             self.disk.sync_directory(dirty.directory)
-        self.log.synced(dirty)
+
+    def lower_recovery_point(self, to: int) -> None:
+        self.recovery_point = min(self.recovery_point, to)
 
     def checkpoint(self) -> None:
         self.recovery_point = self.log.recovery_point
