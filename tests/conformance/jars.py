@@ -1,8 +1,9 @@
-"""The Java client with the compression libraries that it is released with."""
+"""Apache Kafka's jars: the Java client with its compression libraries, and the whole server."""
 
 import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +31,14 @@ SERVER = (
     *CLIENT[1:],
 )
 
+# With log4j-slf4j-impl, because Kafka brings the API that log4j-slf4j2-impl does not bind to.
+WHOLE_SERVER = (
+    "org.apache.kafka:kafka_2.13:4.3.1",
+    "org.apache.kafka:kafka-tools:4.3.1",
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
+)
+WHOLE_SERVER_FOLDER = ROOT / ".cache" / "apache-kafka-4.3.1"
+
 
 @cache
 def classpath(artifacts: tuple[str, ...] = CLIENT) -> str:
@@ -54,6 +63,41 @@ def _fetch(artifact: str) -> None:
         pytest.skip(f"{artifact} is not in {FOLDER}, and there is no mvn to fetch it with")
     command = ("mvn", "-q", "-U", "dependency:copy", f"-Dartifact={artifact}")
     subprocess.run([*command, f"-DoutputDirectory={FOLDER}"], check=True, timeout=300)
+
+
+@cache
+def server_classpath() -> str:
+    """Return the class path of Apache Kafka's server and tools, a wildcard as Java knows it.
+
+    Skips the test when there is no Java, or no Maven that could fetch what is missing.
+    """
+    if shutil.which("java") is None:
+        pytest.skip("there is no java on this machine")
+    if not WHOLE_SERVER_FOLDER.is_dir():
+        if shutil.which("mvn") is None:
+            pytest.skip(f"there is no {WHOLE_SERVER_FOLDER}, and no mvn to fetch it with")
+        _fetch_server()
+    return f"{WHOLE_SERVER_FOLDER}/*"
+
+
+def _fetch_server() -> None:
+    dependencies = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+        "</dependency>".format(*artifact.split(":"))
+        for artifact in WHOLE_SERVER
+    )
+    FOLDER.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as folder:
+        pom = Path(folder) / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>moldau</groupId>"
+            "<artifactId>peer</artifactId><version>1</version>"
+            f"<dependencies>{dependencies}</dependencies></project>"
+        )
+        command = ("mvn", "-q", "-U", "-f", str(pom), "dependency:copy-dependencies")
+        # In place only when complete, so that a run that was cut short leaves nothing half done.
+        subprocess.run([*command, f"-DoutputDirectory={folder}/lib"], check=True, timeout=600)
+        (Path(folder) / "lib").rename(WHOLE_SERVER_FOLDER)
 
 
 def run(program: str, *arguments: str, artifacts: tuple[str, ...] = CLIENT) -> str:

@@ -1,0 +1,220 @@
+"""Apache Kafka itself, to compare with: one node in a temporary directory, on free ports.
+
+with apache_kafka(tmp_path) as kafka:
+    kafka.tool("org.apache.kafka.tools.TopicCommand", "--create", "--topic", "clicks")
+kafka.data_directory  # what it left behind, after a clean shutdown
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from moldau.protocol.framing import decode_response, encode_request
+from moldau.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from moldau.protocol.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from moldau.protocol.schema import Message
+from tests.conformance import jars
+
+CLUSTER_ID = "MoldauMoldauMoldauMol0"
+READY_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 30
+TOOL_SECONDS_MAX = 60
+
+_JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+AnyResponse = TypeVar("AnyResponse", bound=Message)
+
+
+@dataclass
+class ApacheKafka:
+    """A formatted node; `start` and `stop` may be called in turn."""
+
+    directory: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the node keeps its logs."""
+        return self.directory / "data"
+
+    @property
+    def properties(self) -> Path:
+        """The node's server.properties."""
+        return self.directory / "server.properties"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients are told to connect to."""
+        return f"127.0.0.1:{self.port}"
+
+    def write_properties(self) -> None:
+        """Choose free ports and write server.properties for a broker that is its own quorum."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port, controller_port = _free_ports(2)
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},"
+            f"CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data_directory),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self.settings,
+        }
+        lines = [f"{name}={value}\n" for name, value in properties.items()]
+        self.properties.write_text("".join(lines))
+
+    def format(self, *arguments: str) -> None:
+        """Format the data directory; arguments beyond the usual ones are handed through."""
+        self.java(
+            "kafka.tools.StorageTool",
+            "format",
+            "--standalone",
+            "-t",
+            CLUSTER_ID,
+            "-c",
+            str(self.properties),
+            *arguments,
+        )
+
+    def start(self) -> None:
+        """Start the node and wait until it answers as a member of its cluster."""
+        with (self.directory / "kafka.out").open("ab") as output:
+            self.process = subprocess.Popen(
+                [*_JAVA, "kafka.Kafka", str(self.properties)],
+                env=_environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+            )
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while not self._is_ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"Apache Kafka did not start:\n{self.output()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Shut the node down cleanly; kill it if it does not end."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"Apache Kafka did not stop:\n{self.output()}") from None
+        self.process = None
+
+    def kill(self) -> None:
+        """End the node's process at once."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def output(self) -> str:
+        """Return the end of what the node printed."""
+        return (self.directory / "kafka.out").read_text(errors="replace")[-5000:]
+
+    def java(self, class_name: str, *arguments: str) -> str:
+        """Run a Java program with Kafka's class path; return what it printed."""
+        done = run_java(self.directory, class_name, *arguments)
+        assert done.returncode == 0, f"{class_name} {arguments}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def tool(self, class_name: str, *arguments: str) -> str:
+        """Run one of Kafka's command line tools against this node."""
+        return self.java(class_name, "--bootstrap-server", self.bootstrap_servers, *arguments)
+
+    def ask(self, request: Message, response: type[AnyResponse], version: int) -> AnyResponse:
+        """Send one request on a connection of its own; return the answer."""
+        with socket.create_connection(("127.0.0.1", self.port), TOOL_SECONDS_MAX) as connection:
+            connection.sendall(
+                b"".join(encode_request(request, version, correlation_id=7, client_id="moldau"))
+            )
+            frame = _receive(connection, int.from_bytes(_receive(connection, 4)))
+        correlation_id, answer = decode_response(frame, response, version)
+        assert correlation_id == 7
+        return answer
+
+    def _is_ready(self) -> bool:
+        try:
+            self.ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            cluster = self.ask(DescribeClusterRequest(), DescribeClusterResponse, 0)
+        except OSError:
+            return False
+        return bool(cluster.brokers)
+
+
+@contextmanager
+def apache_kafka(
+    directory: Path, settings: Mapping[str, str] | None = None, *format_arguments: str
+) -> Iterator[ApacheKafka]:
+    """Format and start a node; it is stopped at the end, and killed if that fails."""
+    kafka = ApacheKafka(directory, settings or {})
+    kafka.write_properties()
+    kafka.format(*format_arguments)
+    kafka.start()
+    try:
+        yield kafka
+        kafka.stop()
+    finally:
+        kafka.kill()
+
+
+def run_java(directory: Path, class_name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a Java program, a class or a source file, with Kafka's class path."""
+    return subprocess.run(
+        [*_JAVA, class_name, *arguments],
+        env=_environment(),
+        capture_output=True,
+        timeout=TOOL_SECONDS_MAX,
+        text=True,
+        check=False,
+        cwd=directory,
+    )
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CLASSPATH": jars.server_classpath()}
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ask the system for ports that nobody listens on, all at once so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return [bound.getsockname()[1] for bound in sockets]
+    finally:
+        for bound in sockets:
+            bound.close()
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise ConnectionResetError("the connection ended inside a frame")
+        data += piece
+    return bytes(data)
