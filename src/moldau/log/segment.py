@@ -295,7 +295,8 @@ class Segment:
             raise CorruptIndexError(self.offsets.path, f"{entry} lies beyond the segment's end")
         while position < size:
             window = self._disk.read(self.path, position, min(WINDOW_BYTES, size - position))
-            if position == entry.position and int.from_bytes(window[:8]) > entry.offset:
+            # At the segment's start there is no entry, and compaction may have removed its first.
+            if 0 < position == entry.position and int.from_bytes(window[:8]) > entry.offset:
                 raise CorruptIndexError(self.offsets.path, f"{entry} points to a later batch")
             step, batch_size, last_offset = find_batch(window, offset)
             if batch_size:
