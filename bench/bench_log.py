@@ -1,5 +1,6 @@
 """What the log costs over the system calls that it cannot do without."""
 
+import mmap
 import os
 import subprocess
 import sysconfig
@@ -89,7 +90,8 @@ def _read(directory: str, peer: str, size: int, goal: float) -> Row:
     end = log.high_watermark
     records = 16
     path = Path(directory) / log.segments[0].path
-    buffer = bytearray(size)
+    buffer = mmap.mmap(-1, size)  # on a page boundary, where the system copies quickest
+    buffer.write(bytes(size))
 
     def ours() -> float:
         start = perf_counter()

@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 2;
     size_t size = strtoul(argv[3], NULL, 10);
-    uint8_t *buffer = malloc(size);
+    uint8_t *buffer = aligned_alloc(4096, (size + 4095) & ~(size_t)4095); /* as ours */
     double start;
     if (!strcmp(argv[1], "write")) {
         int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);

@@ -52,7 +52,7 @@ class Appender:
         self._filled: list[_Filled] = []
         self._unstaged: list[Segment] = []  # empty segments that others took the place of
         self._epochs_before: list[EpochStart] | None = None  # before the first change since a write
-        self._epoch = -2
+        self._epoch = -1  # the newest
         self.reload()
 
     def reload(self) -> None:
@@ -178,10 +178,8 @@ class Appender:
         self._dirty.has_closed = True
         try:
             segment.seal()
-            for path in segment.paths[1:3]:
+            for path in segment.paths[1 : 4 if segment.has_aborted else 3]:
                 self._dirty.add_file(path)
-            if segment.has_aborted:
-                self._dirty.add_file(segment.aborted.path)
         except DiskFullError:
             segment.tail = None
             segment.drop_indexes()

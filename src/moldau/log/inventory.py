@@ -7,7 +7,16 @@ from typing import Final
 from moldau.kernel.disk import TEMPORARY_SUFFIX, Disk
 from moldau.kernel.ids import Offset
 from moldau.log.compaction import swap
-from moldau.log.file_names import CUT, DELETED, LOG, SNAPSHOT, parse_name, segment_path
+from moldau.log.file_names import (
+    CLEANED,
+    CUT,
+    DELETED,
+    LOG,
+    SNAPSHOT,
+    SWAP,
+    parse_name,
+    segment_path,
+)
 from moldau.log.identity import PARTITION_METADATA
 from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT
 from moldau.log.state import Notice
@@ -27,10 +36,13 @@ class Inventory:
 
 def take_inventory(disk: Disk, directory: str) -> Inventory:
     """Look what is there; complete or undo compaction's swaps, remove what has left the log."""
-    swap.recover(disk, directory)
     found = Inventory()
     indexes: list[tuple[Offset, str]] = []
-    for name in disk.list(directory):
+    names = disk.list(directory)
+    if any(name.endswith((CLEANED, SWAP)) for name in names):
+        swap.recover(disk, directory)
+        names = disk.list(directory)
+    for name in names:
         path = f"{directory}/{name}"
         file = parse_name(name)
         if file is not None and file.state == DELETED:

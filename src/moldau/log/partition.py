@@ -261,7 +261,7 @@ class PartitionLog:
         end = state.end_offset
         if active.has_files:
             active.complete_indexes()
-            for path in active.paths[:3]:
+            for path in active.paths[: 4 if active.has_aborted else 3]:
                 self._dirty.add_file(path)
         if active.has_files and end not in state.snapshots:
             snapshot = encode_snapshot(state.producers.states.values())

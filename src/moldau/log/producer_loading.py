@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from moldau._native.log import SegmentScan, Tail
+from moldau._native.log import Tail
 from moldau._native.records import Batch, read_batches
+from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.config import FOREVER
@@ -12,7 +13,7 @@ from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.producer_snapshots import decode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
-from moldau.log.scanning import scan_segment
+from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import Segment
 from moldau.log.unstable import CompletedTransaction
 
@@ -47,8 +48,7 @@ def find_snapshot(
         if offset <= end_offset:
             path = segment_path(directory, offset, SNAPSHOT)
             try:
-                data = disk.read(path, 0, disk.size(path))
-                return offset, Producers(decode_snapshot(path, data))
+                return offset, Producers(decode_snapshot(path, read_whole(disk, path)))
             except CorruptSnapshotError:
                 continue
     return Offset(0), Producers()

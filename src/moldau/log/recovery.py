@@ -10,7 +10,8 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import Final
 
-from moldau._native.log import SegmentScan, Tail, find_whole_batch
+from moldau._native.log import Tail
+from moldau._native.segment_scan import SegmentScan, find_whole_batch
 from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
@@ -29,7 +30,7 @@ from moldau.log.producer_loading import find_snapshot, load_producers, replay
 from moldau.log.producer_snapshots import encode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
-from moldau.log.scanning import scan_segment
+from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
 
@@ -286,7 +287,7 @@ class _Opening:
         if not self._inventory.has_epochs:
             return None
         try:
-            return LeaderEpochs.parse(path, self._disk.read(path, 0, self._disk.size(path)))
+            return LeaderEpochs.parse(path, read_whole(self._disk, path))
         except MalformedFileError as error:
             self.notices.append(Notice(path, f"{error}; it is made anew from the log"))
             return None

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from moldau._native.log import SegmentScan
 from moldau._native.records import Batch
+from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.disk import Disk
 
 CHUNK_BYTES: Final = 1 << 20
 HEADERS_CHUNK_BYTES: Final = 64 << 10
+SMALL_BYTES: Final = 4 << 10
 
 
 def scan_segment(
@@ -27,3 +28,15 @@ def scan_segment(
         yield len(chunk), scan.feed(chunk)
     if scan.failure is None:
         scan.finish()
+
+
+def read_whole(disk: Disk, path: str) -> bytes:
+    """Read a small file; asking for its size first would cost as much as reading it."""
+    parts = []
+    position = 0
+    while True:
+        part = disk.read(path, position, SMALL_BYTES)
+        parts.append(part)
+        position += len(part)
+        if len(part) < SMALL_BYTES:
+            return b"".join(parts)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from moldau._native.log import SegmentScan, Tail, find_batch, read_header
+from moldau._native.log import Tail, find_batch
 from moldau._native.records import Batch
+from moldau._native.segment_scan import SegmentScan, read_header
 from moldau.kernel.disk import Buffer, Disk, DiskFullError, DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import Offset, Position

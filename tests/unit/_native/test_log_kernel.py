@@ -4,16 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau._native.log import (
-    SegmentScan,
-    Tail,
-    assign,
-    find_batch,
-    find_whole_batch,
-    read_header,
-    take_ordinary,
-)
+from moldau._native.log import Tail, assign, find_batch, take_ordinary
 from moldau._native.records import Record, check_batches, read_batches
+from moldau._native.segment_scan import SegmentScan, find_whole_batch, read_header
 from moldau.kernel.errors import CorruptBatchError
 from moldau.records.batch import build_batch
 
