@@ -167,7 +167,7 @@ def test_followers_take_offsets_and_gaps_as_they_come(log: TestLog) -> None:
 
 
 def test_the_first_batch_may_lie_behind_the_segments_base(log: TestLog) -> None:
-    later = batch_of(2)
+    later = batch_of(2, leader_epoch=0)
     later[:8] = (5).to_bytes(8)
     log.log.append_stored(later, read_batches(later), now=log.now)
     log.commit()
