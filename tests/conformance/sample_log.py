@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 from moldau._native.records import Record, check_batches
+from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.config import LogConfig
@@ -13,7 +14,7 @@ from moldau.records.batch import TRANSACTIONAL, build_batch, validate
 from moldau.records.compression import Codec
 from moldau.records.control import build_end_transaction
 from moldau.runtime.disk import FileDisk
-from tests.unit.log.logs import TestLog
+from tests.unit.log.logs import START_MS, TestLog
 
 IDEMPOTENT = 1_000_000  # far from what a broker gives out
 TRANSACTIONS = (2_000_000, 2_000_001, 2_000_002)
@@ -59,14 +60,15 @@ class SampleLog:
 
     root: Path
     config: LogConfig = SMALL
-    seed: int = 0
+    start_ms: int = START_MS
     batches: list[SampleBatch] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
         self.owner = TestLog(FileDisk(self.root).waiting(), self.config)
-        self.random = Random(self.seed)
+        self.owner.now = Instant(0.0, self.start_ms)
+        self.random = Random(0)
         self._sequences: dict[int, int] = {}
         self._open: dict[int, list[SampleBatch]] = {}
 

@@ -88,7 +88,6 @@ def test_the_dump_shows_our_records(tmp_path: Path, config: LogConfig) -> None:
 def test_indexes_are_sane_and_agree_with_the_records(tmp_path: Path) -> None:
     sample = SampleLog(tmp_path / "ours")
     sample.fill(400)
-    log = sample.owner.log
     sample.owner.close()
     indexes = sorted(sample.path.glob("*index"))
     assert {path.suffix for path in indexes} == {".index", ".timeindex", ".txnindex"}
