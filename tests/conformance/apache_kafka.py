@@ -16,8 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from moldau.kernel.ids import TopicId
 from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from moldau.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from moldau.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -31,6 +38,8 @@ STOP_SECONDS_MAX = 30
 TOOL_SECONDS_MAX = 60
 
 _JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'java' / 'log4j2.properties'}"
 
 AnyResponse = TypeVar("AnyResponse", bound=Message)
 
@@ -75,6 +84,7 @@ class ApacheKafka:
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             **self.settings,
@@ -99,7 +109,7 @@ class ApacheKafka:
         """Start the node and wait until it answers as a member of its cluster."""
         with (self.directory / "kafka.out").open("ab") as output:
             self.process = subprocess.Popen(
-                [*_JAVA, "kafka.Kafka", str(self.properties)],
+                [*_JAVA, _LOGGING, "kafka.Kafka", str(self.properties)],
                 env=_environment(),
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -109,7 +119,7 @@ class ApacheKafka:
         while not self._is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise AssertionError(f"Apache Kafka did not start:\n{self.output()}")
+                raise AssertionError(f"Apache Kafka did not start:\n{self.output()[-5000:]}")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -121,7 +131,7 @@ class ApacheKafka:
             self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"Apache Kafka did not stop:\n{self.output()}") from None
+            raise AssertionError(f"Apache Kafka did not stop:\n{self.output()[-5000:]}") from None
         self.process = None
 
     def kill(self) -> None:
@@ -132,12 +142,14 @@ class ApacheKafka:
             self.process = None
 
     def output(self) -> str:
-        """Return the end of what the node printed."""
-        return (self.directory / "kafka.out").read_text(errors="replace")[-5000:]
+        """Return what the node printed, its log, since it was formatted."""
+        return (self.directory / "kafka.out").read_text(errors="replace")
 
     def java(self, class_name: str, *arguments: str) -> str:
         """Run a Java program with Kafka's class path; return what it printed."""
-        return run_java(class_name, *arguments, folder=self.directory)
+        done = run_java(self.directory, class_name, *arguments)
+        assert done.returncode == 0, f"{class_name} {arguments}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
 
     def tool(self, class_name: str, *arguments: str) -> str:
         """Run one of Kafka's command line tools against this node."""
@@ -153,6 +165,19 @@ class ApacheKafka:
         correlation_id, answer = decode_response(frame, response, version)
         assert correlation_id == 7
         return answer
+
+    def create_topic(self, name: str, configs: Mapping[str, str]) -> TopicId:
+        """Create a topic with one partition."""
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=1,
+            replication_factor=1,
+            assignments=[],
+            configs=[CreatableTopicConfig(name=key, value=configs[key]) for key in configs],
+        )
+        answer = self.ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7)
+        assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+        return TopicId(answer.topics[0].topic_id)
 
     def _is_ready(self) -> bool:
         try:
@@ -179,19 +204,17 @@ def apache_kafka(
         kafka.kill()
 
 
-def run_java(program: str, *arguments: str, folder: Path | None = None) -> str:
-    """Run a class of Kafka's server, or a source file against it; return what it printed."""
-    done = subprocess.run(
-        [*_JAVA, program, *arguments],
+def run_java(directory: Path, class_name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a Java program, a class or a source file, with Kafka's class path."""
+    return subprocess.run(
+        [*_JAVA, class_name, *arguments],
         env=_environment(),
         capture_output=True,
         timeout=TOOL_SECONDS_MAX,
         text=True,
         check=False,
-        cwd=folder,
+        cwd=directory,
     )
-    assert done.returncode == 0, f"{program} {arguments}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def _environment() -> dict[str, str]:

@@ -20,11 +20,12 @@ CLIENT = (
     "org.xerial.snappy:snappy-java:1.1.10.7",
 )
 
-SERVER_FOLDER = ROOT / ".cache" / "kafka-4.3.1"
+SERVER_FOLDER = ROOT / ".cache" / "apache-kafka-4.3.1"
+# With log4j-slf4j-impl, because Kafka brings the API that log4j-slf4j2-impl does not bind to.
 SERVER = (
     "org.apache.kafka:kafka_2.13:4.3.1",
     "org.apache.kafka:kafka-tools:4.3.1",
-    "org.apache.logging.log4j:log4j-slf4j2-impl:2.25.1",
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
 )
 
 

@@ -142,7 +142,8 @@ def kafka_snapshot(folder: Path, values: list[bytes]) -> list[Message]:
     """Let Kafka replay records; return those of its snapshot."""
     given, written = folder / "given", folder / "written"
     given.write_bytes(b"".join(len(value).to_bytes(4) + value for value in values))
-    run_java(str(JAVA), str(given), str(written))
+    done = run_java(folder, str(JAVA), str(given), str(written))
+    assert done.returncode == 0, done.stderr
     data = written.read_bytes()
     records = []
     while data:

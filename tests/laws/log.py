@@ -140,7 +140,10 @@ def check_committed_reads(log: PartitionLog, disk: Disk, history: Iterable[bytes
 
 
 def _last(producers: Producers) -> dict[int, tuple[object, ...]]:
-    """What survives a restart: of each producer's batches the last, without its timestamp."""
+    """What survives a restart: of each producer's batches the last.
+
+    Not when that was written: a snapshot has one time for it and for a marker that came later.
+    """
 
     def of(state: ProducerState) -> tuple[object, ...]:
         return (

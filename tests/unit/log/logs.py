@@ -48,14 +48,15 @@ class TestLog:
         self.recovery_point = 0
         self.log_start = 0
         self.notices: list[Notice] = []
-        disk.make_directory(DIRECTORY)
+        self.directory = options.get("directory", DIRECTORY)
+        disk.make_directory(self.directory)
         if hasattr(disk, "sync_directory"):
             disk.sync_directory("")
         maker = self.maker()
         self.log = PartitionLog(empty_log(maker, 0, self.now.wall_ms), maker, self.durability)
 
     def maker(self) -> SegmentMaker:
-        return SegmentMaker(self.disk, DIRECTORY, PageCache(1 << 20), self.config)
+        return SegmentMaker(self.disk, self.directory, PageCache(1 << 20), self.config)
 
     def tick(self, ms: int) -> None:
         self.now = Instant(self.now.monotonic + ms / 1000, self.now.wall_ms + ms)
@@ -135,4 +136,4 @@ class TestLog:
         return b"" if extent is None else self.disk.read(*extent)
 
     def names(self, suffix: str = "") -> list[str]:
-        return [name for name in self.disk.list(DIRECTORY) if name.endswith(suffix)]
+        return [name for name in self.disk.list(self.directory) if name.endswith(suffix)]

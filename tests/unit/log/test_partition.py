@@ -166,6 +166,16 @@ def test_followers_take_offsets_and_gaps_as_they_come(log: TestLog) -> None:
     check(log)
 
 
+def test_the_first_batch_may_lie_behind_the_segments_base(log: TestLog) -> None:
+    later = batch_of(2, leader_epoch=0)
+    later[:8] = (5).to_bytes(8)
+    log.log.append_stored(later, read_batches(later), now=log.now)
+    log.commit()
+    assert [segment.base_offset for segment in log.log.segments] == [0]
+    assert offsets(log.read(0)) == offsets(log.read(6)) == [5]
+    check(log)
+
+
 def test_offsets_too_far_from_the_base_need_a_new_segment(log: TestLog) -> None:
     far = batch_of(1)
     far[:8] = (1 << 33).to_bytes(8)
