@@ -155,6 +155,22 @@ def test_records_lost_between_two_unsynced_segments_end_the_log(kept_batches: in
     check(log)
 
 
+def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
+    log = filled()
+    before = everything(log)
+    cut = log.log.segments[1].base_offset + 3
+    log.disk.append(f"{DIRECTORY}/{cut:020}.log", [])
+    log.reopen()
+    assert everything(log) == before[: log.log.log_end // 3]
+    assert log.log.segments[-1].base_offset == cut - 3
+    assert "has already" in str(log.notices[0])
+    check(log)
+    log.recovery_point = cut + 1
+    log.disk.append(f"{DIRECTORY}/{cut:020}.log", [])
+    with pytest.raises(CorruptLogError, match="has already"):
+        log.reopen()
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_bit_flipped_in_the_tail_ends_the_log_and_sets_the_rest_aside(
