@@ -155,7 +155,9 @@ class _Opening:
         """Check the segments from `number` on, and make anew what follows from them."""
         state = self.state
         segments = state.segments
-        for offset in [s for s in state.snapshots if s > self._recovery_point]:
+        # The one where the log begins stays: what it knows, no record tells any more.
+        trusted = max(self._recovery_point, segments[0].base_offset)
+        for offset in [s for s in state.snapshots if s > trusted]:
             self._remove_snapshot(offset)
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
