@@ -160,7 +160,9 @@ class _Opening:
         """Check the segments from `number` on, and make anew what follows from them."""
         state = self.state
         segments = state.segments
-        for offset in [s for s in state.snapshots if s > self._recovery_point]:
+        # The one where the log begins stays: what it knows, no record tells any more.
+        trusted = max(self._recovery_point, segments[0].base_offset)
+        for offset in [s for s in state.snapshots if s > trusted]:
             self._remove_snapshot(offset)
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
@@ -222,7 +224,11 @@ class _Opening:
     def _check_next(self, segment: Segment, end: Offset, following: Segment) -> str | None:
         """Compare where the next segment begins; return what is wrong."""
         if following.base_offset < end:
-            raise CorruptLogError(following.path, 0, f"begins below the end of {segment.path}")
+            failure = f"{following.path} begins at an offset that {segment.path} has already"
+            if following.base_offset < self._recovery_point:
+                raise CorruptLogError(following.path, 0, failure)
+            # The log was cut there and went on, and the crash has undone the cut.
+            return failure
         if self._is_lost(end, following):
             return f"the offsets from {end} to {following.base_offset - 1} are missing"
         return None

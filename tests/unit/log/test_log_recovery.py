@@ -1,5 +1,7 @@
 """Opening a partition's directory in every state that a crash, or a person, may leave it in."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,6 +155,34 @@ def test_records_lost_between_two_unsynced_segments_end_the_log(kept_batches: in
     check(log)
     log.add(leader_epoch=7)
     check(log)
+
+
+def test_without_a_recovery_point_the_producers_of_deleted_records_are_known() -> None:
+    log = TestLog(MemoryDisk(), replace(SMALL, retention_ms=100))
+    log.add(producer_id=5, producer_epoch=0, base_sequence=0, value=bytes(1900))
+    log.tick(200)
+    log.add()
+    assert log.log.apply_retention(log.now) == 1
+    state = log.log.producers.states[5].copy()
+    log.reopen()
+    assert log.recovery_point == 0
+    assert log.log.producers.states[5] == state
+
+
+def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
+    log = filled()
+    before = everything(log)
+    cut = log.log.segments[1].base_offset + 3
+    log.disk.append(f"{DIRECTORY}/{cut:020}.log", [])
+    log.reopen()
+    assert everything(log) == before[: log.log.log_end // 3]
+    assert log.log.segments[-1].base_offset == cut - 3
+    assert "has already" in str(log.notices[0])
+    check(log)
+    log.recovery_point = cut + 1
+    log.disk.append(f"{DIRECTORY}/{cut:020}.log", [])
+    with pytest.raises(CorruptLogError, match="has already"):
+        log.reopen()
 
 
 @given(st.data())

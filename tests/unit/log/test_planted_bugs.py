@@ -1,0 +1,193 @@
+"""Bugs planted in the log, each of which the model has to find."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from moldau._native.segment_scan import SegmentScan
+from moldau.log import recovery, removal
+from moldau.log.aborted_index import AbortedIndex
+from moldau.log.appending import Appender
+from moldau.log.config import FOREVER
+from moldau.log.dirty import Dirty, DirtyFiles
+from moldau.log.offset_index import OffsetIndex
+from moldau.log.partition import PartitionLog
+from moldau.log.producer_state import ProducerState
+from moldau.log.producers import Producers
+from moldau.log.retention import count_expired
+from moldau.log.segment import Segment
+from tests.unit.log.logs import TestLog
+from tests.unit.log.model import LogMachine
+
+EXAMPLES = 1500  # far more than any of them takes
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """Stand in for what is forgotten."""
+
+
+def recovery_checks_no_checksums(patch: pytest.MonkeyPatch) -> None:
+    def scan(tail: Any, *, check_from: int, **options: Any) -> SegmentScan:
+        return SegmentScan(tail, check_from=FOREVER, **options)
+
+    patch.setattr(recovery, "SegmentScan", scan)
+
+
+def recovery_does_not_sync_what_it_keeps(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recovery._Opening, "_sync_files", nothing)
+
+
+def recovery_takes_lost_records_for_a_hole(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recovery._Opening, "_is_lost", nothing)
+
+
+def recovery_forgets_the_producers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recovery, "replay", lambda *_: [])
+
+
+def every_start_is_taken_for_clean(patch: pytest.MonkeyPatch) -> None:
+    reopen = TestLog.reopen
+    patch.setattr(TestLog, "reopen", lambda self, **_: reopen(self, is_clean=True))
+
+
+def retention_ignores_names_that_are_not_durable(patch: pytest.MonkeyPatch) -> None:
+    begin = removal.Removal.__init__
+
+    def wrong(self: removal.Removal, *args: Any, is_durable: bool) -> None:
+        begin(self, *args, is_durable=is_durable and False)
+
+    patch.setattr(removal.Removal, "__init__", wrong)
+
+
+def retention_ignores_the_watermark(patch: pytest.MonkeyPatch) -> None:
+    def count(*args: Any, high_watermark: int, **options: Any) -> int:
+        return count_expired(*args, high_watermark=FOREVER, **options)
+
+    patch.setattr(removal, "count_expired", count)
+
+
+def change_what_is_synced(patch: pytest.MonkeyPatch, change: Callable[[Dirty], None]) -> None:
+    take = DirtyFiles.take
+
+    def changed(self: DirtyFiles, end_offset: Any) -> Dirty:
+        dirty = take(self, end_offset)
+        change(dirty)
+        return dirty
+
+    patch.setattr(DirtyFiles, "take", changed)
+
+
+def files_are_not_synced(patch: pytest.MonkeyPatch) -> None:
+    change_what_is_synced(patch, lambda dirty: setattr(dirty, "files", ()))
+
+
+def names_are_not_synced(patch: pytest.MonkeyPatch) -> None:
+    change_what_is_synced(patch, lambda dirty: setattr(dirty, "directory", None))
+
+
+def consumers_see_what_is_not_synced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PartitionLog, "stored_offset", PartitionLog.written_offset)
+
+
+def truncation_does_not_lower_the_recovery_point(patch: pytest.MonkeyPatch) -> None:
+    cut = PartitionLog._cut
+
+    def wrong(self: PartitionLog, *args: Any) -> None:
+        synced = self._state.synced
+        cut(self, *args)
+        self._state.synced = synced
+
+    patch.setattr(PartitionLog, "_cut", wrong)
+
+
+def truncation_forgets_the_sync_that_is_under_way(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DirtyFiles, "cut", nothing)
+
+
+def truncation_comes_before_its_checkpoint(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TestLog, "lower_recovery_point", nothing)
+
+
+def truncation_keeps_the_producers(patch: pytest.MonkeyPatch) -> None:
+    cut = PartitionLog._cut
+    patch.setattr(PartitionLog, "_cut", lambda self, end, _: cut(self, end, self.producers))
+
+
+def a_failed_write_is_not_cut_off(patch: pytest.MonkeyPatch) -> None:
+    def undo(self: Segment) -> None:
+        assert self.tail is not None
+        self.tail.rewind()
+
+    patch.setattr(Segment, "undo", undo)
+
+
+def a_failed_write_keeps_its_producers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Producers, "rewind", nothing)
+
+
+def index_entries_are_one_batch_late(patch: pytest.MonkeyPatch) -> None:
+    extend = OffsetIndex.extend
+    patch.setattr(
+        OffsetIndex, "extend", lambda self, keys, at: extend(self, keys, at[1:] + at[-1:])
+    )
+
+
+def epochs_are_not_stored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Appender, "note_epochs", nothing)
+
+
+def aborted_transactions_are_not_noted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AbortedIndex, "add", nothing)
+
+
+def duplicates_are_not_known(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ProducerState, "find_duplicate", nothing)
+
+
+PLANTS: list[Plant] = [
+    recovery_checks_no_checksums,
+    recovery_does_not_sync_what_it_keeps,
+    recovery_takes_lost_records_for_a_hole,
+    recovery_forgets_the_producers,
+    every_start_is_taken_for_clean,
+    retention_ignores_names_that_are_not_durable,
+    retention_ignores_the_watermark,
+    files_are_not_synced,
+    names_are_not_synced,
+    consumers_see_what_is_not_synced,
+    truncation_does_not_lower_the_recovery_point,
+    truncation_forgets_the_sync_that_is_under_way,
+    truncation_comes_before_its_checkpoint,
+    truncation_keeps_the_producers,
+    a_failed_write_is_not_cut_off,
+    a_failed_write_keeps_its_producers,
+    index_entries_are_one_batch_late,
+    epochs_are_not_stored,
+    aborted_transactions_are_not_noted,
+    duplicates_are_not_known,
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_the_model_finds(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    machine = seed(1)(type("PlantedMachine", (LogMachine,), {}))
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever a bug leads to
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=40,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],
+                report_multiple_bugs=False,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
