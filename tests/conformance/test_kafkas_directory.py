@@ -2,8 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ TOPICS = {
     "state": {**SEGMENTS, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"},
 }
 CONFIG = LogConfig(segment_bytes=16_000, index_interval_bytes=500)
+CONFIGS = {"state": replace(CONFIG, cleanup_policy=frozenset({"compact"}))}
 COMPACTED_SECONDS_MAX = 30
 
 
@@ -38,7 +38,7 @@ class Left:
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Left]]:
+def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Left]:
     folder = tmp_path_factory.mktemp("kafka")
     settings = {"log.cleaner.backoff.ms": "100", "log.initial.task.delay.ms": "100"}
     ends = {name: Left(folder / name) for name in ("stopped", "killed")}
@@ -48,8 +48,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Left]]:
             kafka.create_topic(topic, configs)
         for seed, (name, end) in enumerate(ends.items()):
             timestamp = now_ms - 1_000_000 * (2 - seed)
+            cleaned_before = cleaned_offset(kafka)
             produce(kafka, list(TOPICS), seed=seed, timestamp=timestamp)
-            wait_for_compaction(kafka)
+            wait_for_compaction(kafka, cleaned_before)
             targets = [0, *range(timestamp, timestamp + 50_000, 5000), now_ms * 2]
             end.views = consume(kafka, list(TOPICS), targets)
             if name == "stopped":
@@ -59,20 +60,19 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Left]]:
             shutil.copytree(kafka.data_directory, end.root)
             if name == "stopped":
                 kafka.start()
-    yield ends
+    return ends
 
 
-def wait_for_compaction(kafka: ApacheKafka) -> None:
-    """Wait until the cleaner has been at the compacted topic."""
-    path = kafka.data_directory / CLEANED_OFFSETS
+def wait_for_compaction(kafka: ApacheKafka, before: int) -> None:
+    """Wait until the cleaner has been at the compacted topic beyond `before`."""
     deadline = time.monotonic() + COMPACTED_SECONDS_MAX
-    before = cleaned_offset(path)
-    while cleaned_offset(path) == before:
+    while cleaned_offset(kafka) == before:
         assert time.monotonic() < deadline, "nothing was compacted"
         time.sleep(0.05)
 
 
-def cleaned_offset(path: Path) -> int:
+def cleaned_offset(kafka: ApacheKafka) -> int:
+    path = kafka.data_directory / CLEANED_OFFSETS
     if not path.exists():
         return 0
     return parse_offsets(path.name, path.read_bytes()).get(TopicPartition("state", 0), 0)
@@ -87,7 +87,7 @@ def test_it_opens_and_reads_back(left: dict[str, Left], end: str, topic: str) ->
     view = left[end].views[topic]
     assert len(view.committed) < len(view.everything)
     assert (len(view.everything) < view.end // 2) == (topic == "state")
-    log = open_log(left[end].root, topic)
+    log = open_log(left[end].root, topic, CONFIGS.get(topic))
     assert log.notices == []
     view.check(log)
     check_log(log.log, log.disk)

@@ -30,6 +30,7 @@ from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import SyncPool
 
 THREADS = 4
+DIRECTORY = "log directory"  # what a notice is about that is about all of it
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ class DirectoryHost:
             return
         self.core.fail(error)
         text = f"the log directory is offline until the next start: {error}"
-        self._listener.notice(self.root, Notice("", text, is_alarming=True))
+        self._listener.notice(self.root, Notice(DIRECTORY, text, is_alarming=True))
         self._listener.offline(self.root, [*self.core.logs, *self.core.closed], error)
         self._settle()
 
@@ -179,7 +180,7 @@ class DirectoryHost:
     async def _write(self, checkpoints: Sequence[Checkpoint]) -> None:
         try:
             for checkpoint in checkpoints:
-                await self.run(partial(_replace, self.waiting, checkpoint))
+                await self.in_thread(partial(_replace, self.waiting, checkpoint))
         except DiskFullError as error:
             self.core.put_back_checkpoints(checkpoints)
             self.exhausted()
@@ -270,7 +271,7 @@ class DirectoryHost:
                 text = "the disk is full: records are refused until there is room"
         text += f"; {self.space.free_bytes >> 20} MB are free"
         is_alarming = changed is Space.RESERVED
-        self._listener.notice(self.root, Notice("", text, is_alarming=is_alarming))
+        self._listener.notice(self.root, Notice(DIRECTORY, text, is_alarming=is_alarming))
 
     # Beside the loop.
 
@@ -297,9 +298,9 @@ class DirectoryHost:
 
     async def _warm(self, error: DiskColdError) -> None:
         with suppress(DiskMissingError):
-            await self.run(partial(self.waiting.read, error.path, error.position, error.size))
+            await self.in_thread(partial(self.waiting.read, error.path, error.position, error.size))
 
-    async def run(self, call: Callable[[], T]) -> T:
+    async def in_thread(self, call: Callable[[], T]) -> T:
         """Call in a thread; if the device fails, so does the directory."""
         try:
             return await self._loop.run_in_executor(self._executor, call)
@@ -310,7 +311,7 @@ class DirectoryHost:
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files that have left their logs."""
         if paths:
-            await self.run(partial(_remove_all, self.waiting, paths))
+            await self.in_thread(partial(_remove_all, self.waiting, paths))
 
     def _spawn(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         """Run something that nobody waits for before the end."""
@@ -318,7 +319,7 @@ class DirectoryHost:
         def done(task: asyncio.Task[None]) -> None:
             tasks.discard(task)
             if not task.cancelled() and (error := task.exception()):
-                self._listener.notice(self.root, Notice("", str(error)))
+                self._listener.notice(self.root, Notice(DIRECTORY, str(error)))
 
         task = self._loop.create_task(work)
         tasks.add(task)
@@ -330,7 +331,7 @@ class DirectoryHost:
     async def _remove(self, folder: str, delay_seconds: float) -> None:
         await asyncio.sleep(delay_seconds)
         try:
-            await self.run(lambda: [None for _ in remove_folder(self.waiting, folder)])
+            await self.in_thread(lambda: [None for _ in remove_folder(self.waiting, folder)])
         except (DiskError, PartitionOfflineError) as error:
             text = f"cannot be removed, which the next start tries again: {error}"
             self._listener.notice(self.root, Notice(folder, text))
@@ -346,7 +347,7 @@ class DirectoryHost:
             return self.is_online and await self._close(broker_epoch)
         except (DiskError, StorageFullError, PartitionOfflineError) as error:
             text = f"was not closed in good order; the next start checks it: {error}"
-            self._listener.notice(self.root, Notice("", text, is_alarming=True))
+            self._listener.notice(self.root, Notice(DIRECTORY, text, is_alarming=True))
             return False
         finally:
             self.pool.close()
@@ -362,7 +363,7 @@ class DirectoryHost:
             await self._commit_under_way()
         async with self._checkpointing:
             await self._write(self.core.take_checkpoints(self._clock(), everything=True))
-        return await self.run(partial(self.core.mark_clean, self.waiting, broker_epoch))
+        return await self.in_thread(partial(self.core.mark_clean, self.waiting, broker_epoch))
 
 
 def _replace(disk: Disk, checkpoint: Checkpoint) -> None:

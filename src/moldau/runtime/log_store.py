@@ -23,7 +23,7 @@ from moldau.log.state import Notice
 from moldau.log.validation import Checked, Writable
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.compacted_logs import HostedLogs
-from moldau.runtime.directory_host import DirectoryHost, LogListener
+from moldau.runtime.directory_host import DIRECTORY, DirectoryHost, LogListener
 from moldau.runtime.free_space import Thresholds
 from moldau.runtime.log_opening import (
     OpenContext,
@@ -240,7 +240,7 @@ class LogStore:
 
     def _leave(self, partition: TopicPartition) -> DirectoryHost:
         """Have compaction keep away from a partition."""
-        self._staged.pop(partition, None)
+        assert partition not in self._staged, "write before"
         if self.cleaner is not None:
             self.cleaner.abort(partition)
             self.cleaner.stats.uncleanable.discard(partition)
@@ -347,7 +347,7 @@ def _check_opened(
         match result:
             case DiskError() as error:
                 text = f"the log directory is offline until the next start: {error}"
-                listener.notice(root, Notice("", text, is_alarming=True))
+                listener.notice(root, Notice(DIRECTORY, text, is_alarming=True))
                 listener.offline(root, (), error)
                 broken.append(error)
             case BaseException() as error:
