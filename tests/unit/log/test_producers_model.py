@@ -206,4 +206,4 @@ class ProducersMachine(RuleBasedStateMachine):
         assert (first and first.first_offset) == (same and same.first_offset)
 
 
-TestProducersMachine = ProducersMachine.TestCase
+TestProducersMachine = pytest.mark.long(ProducersMachine.TestCase)

@@ -370,4 +370,4 @@ class IndexMachine(RuleBasedStateMachine):
             self.patch.undo()
 
 
-TestIndexMachine = IndexMachine.TestCase
+TestIndexMachine = pytest.mark.long(IndexMachine.TestCase)

@@ -44,6 +44,7 @@ def to_arrow(records: list[Record], **types: pa.DataType) -> pa.RecordBatch:
     )
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists(size_max=20), st.integers(0, 400))
 def test_records_come_back(records: list[Record], batch_bytes_max: int) -> None:
@@ -56,12 +57,14 @@ def test_records_come_back(records: list[Record], batch_bytes_max: int) -> None:
         assert batch.last_offset_delta == batch.record_count - 1
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists(size_max=20))
 def test_one_batch_has_the_bytes_that_the_writer_writes(records: list[Record]) -> None:
     assert encode_columns(to_arrow(records)) == [write(records)]
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists(size_max=20), st.data())
 def test_slices_of_slices(records: list[Record], draw: st.DataObject) -> None:
@@ -76,6 +79,7 @@ def test_slices_of_slices(records: list[Record], draw: st.DataObject) -> None:
     assert decoded(encode_columns(arrow.to_struct_array())) == expected
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists(size_max=20))
 def test_what_was_decoded_can_be_encoded(records: list[Record]) -> None:

@@ -35,6 +35,7 @@ def walk_in_pieces(data: bytes, cuts: list[int], *, consecutive: bool = True) ->
     return comparable(walk.finish())
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists())
 def test_stats_are_the_references(records: list[Record]) -> None:
@@ -47,6 +48,7 @@ def test_stats_are_the_references(records: list[Record]) -> None:
     assert comparable(stats) == expected
 
 
+@pytest.mark.long
 @RELAXED
 @given(record_lists(gaps=True), st.data())
 def test_pieces_give_what_the_whole_gives(records: list[Record], draw: st.DataObject) -> None:

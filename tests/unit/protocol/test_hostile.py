@@ -162,6 +162,7 @@ def test_header_with_a_negative_client_id() -> None:
     refuse(RequestHeader, 2, "0012 0003 00000001 fffe 00", "length -2")
 
 
+@pytest.mark.long
 def test_errors_leave_nothing_behind() -> None:
     inner = Inner(number=2**20, label="label")
     message = Sample(inners=[inner] * 3, names=["name"] * 3, tagged_maybe=inner, batches=b"batch")

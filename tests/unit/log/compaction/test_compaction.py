@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def last_values(batches: list[Rows], aborted: set[int], end: int) -> dict[bytes,
     return {key: value for key, value in known.items() if value is not None}
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_rounds_of_compaction_leave_what_the_model_leaves(random: Random) -> None:
