@@ -453,6 +453,8 @@ class PartitionLog:
         self._removal.retire(segments[number + 1 :], now)
         del segments[number + 1 :]
         target.truncate_to(cut)
+        if not target.size:
+            target.seen_ms = now.wall_ms  # its time begins anew
         if target.has_files:
             failure = target.open_tail()
             assert failure is None, failure

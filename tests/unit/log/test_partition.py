@@ -10,6 +10,7 @@ from moldau.log.reading import Isolation
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
 from tests.laws.log import check_log, check_producers
+from tests.unit.log.batches import TRANSACTIONAL, marker_bytes
 from tests.unit.log.logs import DIRECTORY, START_MS, TestLog, batch_of
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
@@ -277,6 +278,19 @@ def test_a_sync_from_before_a_cut_vouches_for_nothing_behind_it(log: TestLog) ->
     log.log.write()
     log.log.synced(dirty)
     assert log.log.recovery_point == 3
+
+
+def test_a_cut_does_not_take_back_what_committed_readers_have_seen(log: TestLog) -> None:
+    log.append(
+        batch_of(2, producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
+    )
+    log.append_marker(bytearray(marker_bytes(producer_id=5)))
+    log.commit()
+    log.add()
+    assert log.log.stable_offset == 4
+    log.log.truncate_to(3, log.now)
+    assert log.log.stable_offset == log.log.high_watermark == 3
+    check(log)
 
 
 def test_truncating_everything_starts_elsewhere(log: TestLog) -> None:
