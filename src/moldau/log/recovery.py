@@ -17,7 +17,12 @@ from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
+from moldau.log.errors import (
+    CorruptIndexError,
+    CorruptLogError,
+    CorruptSnapshotError,
+    MalformedFileError,
+)
 from moldau.log.file_names import (
     ABORTED_INDEX,
     CUT,
@@ -30,7 +35,7 @@ from moldau.log.file_names import (
 from moldau.log.inventory import take_inventory
 from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochs
 from moldau.log.producer_loading import find_snapshot, load_producers, replay
-from moldau.log.producer_snapshots import encode_snapshot
+from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
 from moldau.log.scanning import read_whole, scan_segment
@@ -162,8 +167,9 @@ class _Opening:
         segments = state.segments
         # The one where the log begins stays: what it knows, no record tells any more.
         trusted = max(self._recovery_point, segments[0].base_offset)
-        for offset in [s for s in state.snapshots if s > trusted]:
-            self._remove_snapshot(offset)
+        for offset in [s for s in state.snapshots if s >= self._recovery_point]:
+            if offset > trusted or not self._is_whole(offset):
+                self._remove_snapshot(offset)
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
             self._disk,
@@ -247,6 +253,14 @@ class _Opening:
             snapshot = encode_snapshot(self.state.producers.states.values())
             self._disk.replace(segment_path(self._directory, offset, SNAPSHOT), snapshot)
             self.state.snapshots.append(offset)
+
+    def _is_whole(self, snapshot: Offset) -> bool:
+        path = segment_path(self._directory, snapshot, SNAPSHOT)
+        try:
+            decode_snapshot(path, read_whole(self._disk, path))
+        except CorruptSnapshotError:
+            return False
+        return True
 
     def _check_end(self, end_offset: Offset) -> None:
         if end_offset < self._recovery_point:

@@ -86,7 +86,7 @@ class LogMachine(RuleBasedStateMachine):
         self.history: list[bytes] = []
         self.staged: list[bytes] = []
         self.cut: list[list[bytes]] = []  # histories that a crash may bring back
-        self.sure = 0  # everything below was seen, or acknowledged
+        self.sure = 0  # everything below was acknowledged
         self.written = 0  # everything below was given to the disk
         self.first = 0  # below it retention took everything
         self.epoch = 0
@@ -170,7 +170,7 @@ class LogMachine(RuleBasedStateMachine):
             if is_early or self._sync(dirty):
                 self.log.log.synced(dirty)
                 self.syncing = None
-                self._advance()
+                self.sure = self.log.log.recovery_point
 
     @rule()
     @may_crash
@@ -193,14 +193,28 @@ class LogMachine(RuleBasedStateMachine):
     def wait(self, ms: int) -> None:
         self.log.tick(ms)
 
-    @rule()
-    @may_crash
-    def retain(self) -> None:
-        self._write()
+    @rule(share=st.floats(0, 1))
+    def advance(self, share: float) -> None:
+        """The other replicas catch up: consumers see more."""
         log = self.log.log
-        self.first = log.high_watermark  # if this is cut short, what consumers saw may be gone
+        log.advance_high_watermark(
+            int(log.high_watermark + share * (log.stored_offset - log.high_watermark))
+        )
+
+    @rule(ms=st.sampled_from((10, 1500, 1500)), commits=st.booleans())
+    @may_crash
+    def retain(self, ms: int, commits: bool) -> None:
+        if commits:
+            self.commit()
+            self.advance(1.0)
+        self._write()
+        self.log.tick(ms)
+        log = self.log.log
+        high = log.high_watermark
+        self.first = high  # if this is cut short, what consumers saw may be gone
         log.apply_retention(self.log.now)
         self.first = log.segments[0].base_offset
+        assert self.first <= high, "what other replicas do not have is deleted"
         for path in log.take_removable(self.log.now):
             with suppress(DiskMissingError):  # another of that name may have been removed
                 self.disk.remove(path)
@@ -312,7 +326,6 @@ class LogMachine(RuleBasedStateMachine):
             self.history += self.staged
             self.staged = []
             self.written = self.log.log.written_offset
-            self._advance()
 
     def _sync(self, dirty: Dirty) -> bool:
         try:
@@ -322,12 +335,6 @@ class LogMachine(RuleBasedStateMachine):
             self.syncing = None
             return False
         return True
-
-    def _advance(self) -> None:
-        """Let consumers see what this replica vouches for: it has to stay."""
-        log = self.log.log
-        log.advance_high_watermark(log.stored_offset)
-        self.sure = max(self.sure, log.high_watermark)
 
     def _lead_anew(self) -> None:
         self.epoch += 1
@@ -392,6 +399,6 @@ class LogMachine(RuleBasedStateMachine):
             assert log.high_watermark <= log.recovery_point, "consumers see what may get lost"
             first = log.segments[0].base_offset
             assert self._stored() == [d for d in self.history if header_of(d).base_offset >= first]
+            check_producers(log, self.disk, self.history, is_complete=self.has_all_snapshots)
             if self.has_all_snapshots:
-                check_producers(log, self.disk, self.history)
                 check_committed_reads(log, self.disk, self.history)

@@ -10,6 +10,8 @@ from moldau._native.records import read_batches
 from moldau.kernel.disk import DiskColdError
 from moldau.log.config import LogConfig
 from moldau.log.errors import CorruptLogError
+from moldau.log.file_names import SNAPSHOT, segment_path
+from moldau.log.producer_snapshots import decode_snapshot
 from moldau.log.reading import Isolation
 from moldau.records.control import build_end_transaction
 from moldau.runtime.memory_disk import MemoryDisk
@@ -167,6 +169,18 @@ def test_without_a_recovery_point_the_producers_of_deleted_records_are_known() -
     log.reopen()
     assert log.recovery_point == 0
     assert log.log.producers.states[5] == state
+
+
+def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
+    log = filled()
+    offset = log.recovery_point = log.log.segments[-1].base_offset
+    path = segment_path(DIRECTORY, offset, SNAPSHOT)
+    whole = log.disk.read(path, 0, 1 << 20)
+    log.disk.truncate(path, len(whole) - 1)
+    log.reopen()
+    made = decode_snapshot(path, log.disk.read(path, 0, 1 << 20))
+    assert made == decode_snapshot(path, whole)
+    check(log)
 
 
 def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
