@@ -18,6 +18,7 @@ from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, EpochStart, Leader
 from moldau.log.markers import find_marker
 from moldau.log.producer_snapshots import encode_snapshot
 from moldau.log.segment import Segment
+from moldau.log.sparse_index import RELATIVE_OFFSET_MAX
 from moldau.log.state import LogState, SegmentMaker
 
 
@@ -89,8 +90,18 @@ class Appender:
                         self._note_producer(segment, data, batch, Position(batch.position + shift))
             if stop == len(batches):
                 return
-            self.stage_roll(Offset(batches[stop].base_offset), now_ms)
+            self.stage_roll(self._roll_offset(batches[stop]), now_ms)
             number = stop
+
+    def _roll_offset(self, batch: Batch) -> Offset:
+        """Return where the next segment begins: where this one ends, even if offsets are missing.
+
+        So a gap between segments that were not synced tells recovery that records are. Only where
+        the batch would be too far from there for the indexes, the segment begins with it.
+        """
+        end = self._state.end_offset
+        is_far = batch.last_offset - end > RELATIVE_OFFSET_MAX
+        return Offset(batch.base_offset) if is_far else end
 
     def stage_roll(self, base_offset: Offset, now_ms: int) -> Segment:
         """Let a new segment follow; the full one is closed when it is written."""

@@ -16,6 +16,7 @@ from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
+from moldau.log.config import FOREVER
 from moldau.log.errors import CorruptIndexError, CorruptLogError, MalformedFileError
 from moldau.log.file_names import (
     ABORTED_INDEX,
@@ -37,6 +38,7 @@ from moldau.log.segment import Segment
 from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
 
 COPY_BYTES: Final = 1 << 20
+AT_START: Final = Offset(0)
 
 Slices = Generator[int, None, None]
 
@@ -48,13 +50,14 @@ def recover_log(
     recovery_point: Offset,
     log_start: Offset,
     now_ms: int,
+    compacted_to: Offset = AT_START,
 ) -> Generator[int, None, LogState]:
     """Open a partition in slices: yields the bytes that each has read, returns the log's state.
 
     Waits for the device, so it runs beside the event loop, on a disk that waits; the segments move
     to the loop's afterwards (`Segment.move_to`). `CorruptLogError`: synced records are damaged.
     """
-    opening = _Opening(maker, recovery_point, log_start, now_ms)
+    opening = _Opening(maker, recovery_point, log_start, now_ms, compacted_to)
     yield from opening.run(is_clean=is_clean)
     return opening.state
 
@@ -63,7 +66,12 @@ class _Opening:
     """One partition on its way to being open."""
 
     def __init__(
-        self, maker: SegmentMaker, recovery_point: Offset, log_start: Offset, now_ms: int
+        self,
+        maker: SegmentMaker,
+        recovery_point: Offset,
+        log_start: Offset,
+        now_ms: int,
+        compacted_to: Offset,
     ) -> None:
         self._maker = maker
         self._disk = maker.disk
@@ -71,6 +79,7 @@ class _Opening:
         self._recovery_point = recovery_point
         self._log_start = log_start
         self._now_ms = now_ms
+        self._compacted_to = compacted_to
         self._changed: list[Segment] = []
         self._inventory = take_inventory(self._disk, self._directory)
         self.notices: list[Notice] = self._inventory.notices
@@ -166,21 +175,22 @@ class _Opening:
         state.epochs.truncate_from_end(segments[number].base_offset)
         while number < len(segments):
             segment = segments[number]
-            failure = yield from self._check_segment(segment, start)
+            following = segments[number + 1] if number + 1 < len(segments) else None
+            failure = yield from self._check_segment(segment, following, start)
             if failure is not None:
                 yield from self._cut(number, failure)
             number += 1
-            if number < len(segments):
-                self._check_next(segment, segments[number])
+            if following is not None and failure is None:
+                self._check_next(segment, following)
         for segment in segments[:-1]:
             segment.tail = None
         state.producers.mark()
         self._check_end(state.end_offset)
 
     def _check_segment(
-        self, segment: Segment, start_offset: Offset
+        self, segment: Segment, following: Segment | None, start_offset: Offset
     ) -> Generator[int, None, str | None]:
-        """Scan one segment; return what is wrong with its first bad batch."""
+        """Scan one segment; return what is wrong where it, or the log, has to end."""
         state = self.state
         tail = Tail(segment.base_offset, created_ms=self._now_ms)
         self._maker.limit_tail(tail)
@@ -200,12 +210,28 @@ class _Opening:
         segment.aborted.write()
         for epoch, offset in scan.epochs:
             state.epochs.assign(LeaderEpoch(epoch), Offset(offset))
-        is_last = segment is state.segments[-1] or scan.failure is not None
-        segment.tail = tail if is_last else None
+        failure = scan.failure or self._find_break(tail.end_offset, following)
+        segment.tail = tail if following is None or failure is not None else None
         segment.take_indexes(tail)
         segment.tail = tail
         self._changed.append(segment)
-        return scan.failure
+        return failure
+
+    def _find_break(self, end_offset: int, following: Segment | None) -> str | None:
+        """Say if the next segment does not follow: a crash may bring back names of another time.
+
+        It has lost the records before it, or is left from before the log was cut. Compaction leaves
+        gaps, too, but below what was synced or compacted.
+        """
+        if following is None or following.base_offset == end_offset:
+            return None
+        base = following.base_offset
+        if base < end_offset:
+            is_cut = end_offset > self._recovery_point
+            return f"the next segment begins below its end, at offset {base}" if is_cut else None
+        if base <= max(self._recovery_point, self._compacted_to):
+            return None
+        return f"offsets {end_offset} to {base - 1} are missing"
 
     def _check_next(self, segment: Segment, following: Segment) -> None:
         """Compare where the next segment begins, and take the snapshot that belongs there."""
@@ -243,7 +269,8 @@ class _Opening:
         is_rot = yield from self._find_behind(segment, position, end)
         is_rot = is_rot or any(other.size for other in later)
         kept = f"{segment.path}.{position}{CUT}"
-        yield from self._set_aside(segment, position, kept)
+        if position < segment.size:
+            yield from self._set_aside(segment, position, kept)
         for other in later:
             self._disk.rename(other.path, other.path + CUT)
             for path in other.paths[1:]:
@@ -251,9 +278,10 @@ class _Opening:
                     self._disk.remove(path)
         del segments[number + 1 :]
         text = f"{failure} at byte {position}: the log ends there, at offset {end}"
-        text += f"; {segment.size - position} bytes are kept in {kept}"
+        if position < segment.size:
+            text += f"; {segment.size - position} bytes are kept in {kept}"
         if later:
-            text += f" and {len(later)} segments with the suffix {CUT}"
+            text += f"; {len(later)} segments are kept with the suffix {CUT}"
         if is_rot:
             text += "; WHOLE BATCHES FOLLOW the bad one: this is damage, unless the power was lost"
         self.notices.append(Notice(segment.path, text, is_alarming=is_rot))
@@ -301,17 +329,24 @@ class _Opening:
         except MalformedFileError as error:
             self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
-        first = self.state.segments[0]
-        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
-            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
+        if self._lacks_epochs(epochs):
+            self.notices.append(
+                Notice(path, "lacks the oldest epoch; it is made anew from the log")
+            )
             return None
         return epochs
 
-    def _epoch_at_start(self, segment: Segment) -> int:
+    def _lacks_epochs(self, epochs: LeaderEpochs) -> bool:
+        """Whether records lie before the first epoch, as after the loss of a moved log start."""
+        first = self.state.segments[0]
+        known_from: int = epochs.starts[0].start_offset if epochs.starts else FOREVER
+        if not first.size or known_from <= max(self._log_start, first.base_offset):
+            return False
         try:
-            return segment.header_at(Position(0)).leader_epoch
+            header = first.header_at(Position(0))
         except CorruptBatchError:
-            return -1
+            return False  # the check comes to that
+        return header.leader_epoch >= 0 and known_from > max(self._log_start, header.base_offset)
 
     def _finish(self) -> None:
         state = self.state
