@@ -61,6 +61,7 @@ def open_partition(
         recovery_point=found.offset(RECOVERY_POINTS, partition),
         log_start=found.offset(LOG_STARTS, partition),
         now_ms=now_ms,
+        compacted_to=found.offset(CLEANED_OFFSETS, partition),
     )
     return Opened(partition, _read_topic_id(disk, partition, state.notices), state, maker)
 
@@ -336,6 +337,12 @@ class LogDirectory:
     def cleaned_to(self, partition: TopicPartition) -> Offset | None:
         """Return how far a partition is compacted."""
         return self._checkpoints.find(CLEANED_OFFSETS, partition)
+
+    def cleanable_to(self, partition: TopicPartition) -> Offset:
+        """Return what compaction must not go beyond: the gaps that it leaves are no loss below."""
+        if self._durability is Durability.MEMORY:
+            return self.logs[partition].log_end
+        return self._checkpoints.find_stored(RECOVERY_POINTS, partition)
 
     def set_cleaned_to(self, partition: TopicPartition, offset: Offset) -> None:
         """Note how far a partition is compacted."""

@@ -44,6 +44,10 @@ class OffsetCheckpoints:
         """Return a partition's row."""
         return self._rows[path].get(partition)
 
+    def find_stored(self, path: str, partition: TopicPartition) -> Offset:
+        """Return what the device says of a partition, 0 if nothing."""
+        return self._stored[path].get(partition, Offset(0))
+
     def set(self, path: str, partition: TopicPartition, offset: Offset | None) -> None:
         """Change a partition's row, or remove it."""
         rows = self._rows[path]
@@ -64,7 +68,7 @@ class OffsetCheckpoints:
 
         A row beyond the log's end would mean, after a crash, that synced records are missing.
         """
-        paths = [path for path in CHECKPOINTS if self._stored[path].get(partition, 0) > to]
+        paths = [path for path in CHECKPOINTS if self.find_stored(path, partition) > to]
         for path in CHECKPOINTS:
             offset = self._rows[path].get(partition)
             if offset is not None and offset > to:

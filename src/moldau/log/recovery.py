@@ -17,6 +17,7 @@ from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
+from moldau.log.config import FOREVER
 from moldau.log.errors import (
     CorruptIndexError,
     CorruptLogError,
@@ -43,6 +44,7 @@ from moldau.log.segment import Segment
 from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
 
 COPY_BYTES: Final = 1 << 20
+AT_START: Final = Offset(0)
 
 Slices = Generator[int, None, None]
 
@@ -54,13 +56,14 @@ def recover_log(
     recovery_point: Offset,
     log_start: Offset,
     now_ms: int,
+    compacted_to: Offset = AT_START,
 ) -> Generator[int, None, LogState]:
     """Open a partition in slices: yields the bytes that each has read, returns the log's state.
 
     Waits for the device, so it runs beside the event loop, on a disk that waits; the segments move
     to the loop's afterwards (`Segment.move_to`). `CorruptLogError`: synced records are damaged.
     """
-    opening = _Opening(maker, recovery_point, log_start, now_ms)
+    opening = _Opening(maker, recovery_point, log_start, now_ms, compacted_to)
     yield from opening.run(is_clean=is_clean)
     return opening.state
 
@@ -69,7 +72,12 @@ class _Opening:
     """One partition on its way to being open."""
 
     def __init__(
-        self, maker: SegmentMaker, recovery_point: Offset, log_start: Offset, now_ms: int
+        self,
+        maker: SegmentMaker,
+        recovery_point: Offset,
+        log_start: Offset,
+        now_ms: int,
+        compacted_to: Offset,
     ) -> None:
         self._maker = maker
         self._disk = maker.disk
@@ -77,6 +85,7 @@ class _Opening:
         self._recovery_point = recovery_point
         self._log_start = log_start
         self._now_ms = now_ms
+        self._compacted_to = compacted_to
         self._changed: list[Segment] = []
         self._inventory = take_inventory(self._disk, self._directory)
         self.notices: list[Notice] = self._inventory.notices
@@ -219,7 +228,7 @@ class _Opening:
             state.epochs.assign(LeaderEpoch(epoch), Offset(offset))
         failure: str | None = scan.failure
         if failure is None and following is not None:
-            failure = self._check_next(segment, tail.end_offset, following)
+            failure = self._check_next(Offset(tail.end_offset), following)
         is_last = following is None or failure is not None
         segment.tail = tail if is_last else None
         segment.take_indexes(tail)
@@ -227,25 +236,24 @@ class _Opening:
         self._changed.append(segment)
         return failure
 
-    def _check_next(self, segment: Segment, end: Offset, following: Segment) -> str | None:
+    def _check_next(self, end: Offset, following: Segment) -> str | None:
         """Compare where the next segment begins; return what is wrong."""
         if following.base_offset < end:
-            failure = f"{following.path} begins at an offset that {segment.path} has already"
+            failure = f"the next segment begins below its end, at offset {following.base_offset}"
             if following.base_offset < self._recovery_point:
                 raise CorruptLogError(following.path, 0, failure)
             # The log was cut there and went on, and the crash has undone the cut.
             return failure
         if self._is_lost(end, following):
-            return f"the offsets from {end} to {following.base_offset - 1} are missing"
+            return f"offsets {end} to {following.base_offset - 1} are missing"
         return None
 
     def _is_lost(self, end: Offset, following: Segment) -> bool:
         """Whether there were unsynced records between a segment's end and the next one's start.
 
-        Only compaction leaves holes; where there is some, nobody can tell one from the other.
+        Compaction leaves holes, too, but below what was synced or compacted.
         """
-        is_hole = following.base_offset > max(end, self._recovery_point)
-        return is_hole and not self._maker.config.is_compacted
+        return following.base_offset > max(end, self._recovery_point, self._compacted_to)
 
     def _take_snapshot(self, offset: Offset) -> None:
         """Write the snapshot that belongs to where a segment begins."""
@@ -347,17 +355,24 @@ class _Opening:
         except MalformedFileError as error:
             self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
-        first = self.state.segments[0]
-        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
-            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
+        if self._lacks_epochs(epochs):
+            self.notices.append(
+                Notice(path, "lacks the oldest epoch; it is made anew from the log")
+            )
             return None
         return epochs
 
-    def _epoch_at_start(self, segment: Segment) -> int:
+    def _lacks_epochs(self, epochs: LeaderEpochs) -> bool:
+        """Whether records lie before the first epoch, as after the loss of a moved log start."""
+        first = self.state.segments[0]
+        known_from: int = epochs.starts[0].start_offset if epochs.starts else FOREVER
+        if not first.size or known_from <= max(self._log_start, first.base_offset):
+            return False
         try:
-            return segment.header_at(Position(0)).leader_epoch
+            header = first.header_at(Position(0))
         except CorruptBatchError:
-            return -1
+            return False  # the check comes to that
+        return header.leader_epoch >= 0 and known_from > max(self._log_start, header.base_offset)
 
     def _finish(self) -> None:
         state = self.state

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from moldau.kernel.clock import Instant
@@ -96,7 +97,10 @@ class HostedLogs:
         call = partial(view_of, partition, log, host.disk, with_producers=with_producers)
         with suppress(PartitionOfflineError):
             try:
-                return host.guard(call)
+                view = host.guard(call)
             except DiskColdError as error:
                 host.warm_soon(error)  # the next look will find it
+                return None
+            end = min(view.stable_offset, host.core.cleanable_to(partition))
+            return replace(view, stable_offset=end)
         return None

@@ -17,7 +17,7 @@ from moldau.records.control import build_end_transaction
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
 from tests.laws.log import check_log, check_producers
-from tests.unit.log.logs import DIRECTORY, TestLog
+from tests.unit.log.logs import DIRECTORY, TestLog, batch_of
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)
 SUFFIXES = (".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint")
@@ -191,11 +191,11 @@ def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
     log.reopen()
     assert everything(log) == before[: log.log.log_end // 3]
     assert log.log.segments[-1].base_offset == cut - 3
-    assert "has already" in str(log.notices[0])
+    assert "begins below its end" in str(log.notices[0])
     check(log)
     log.recovery_point = cut + 1
     log.disk.append(f"{DIRECTORY}/{cut:020}.log", [])
-    with pytest.raises(CorruptLogError, match="has already"):
+    with pytest.raises(CorruptLogError, match="begins below its end"):
         log.reopen()
 
 
@@ -331,3 +331,59 @@ def test_a_cold_read_changes_nothing() -> None:
     log.disk.warm(log.log.segments[0].path)
     assert log.read(1, 1)
     check_log(log.log, log.disk)
+
+
+def test_a_segment_that_lost_what_came_before_it_is_set_aside() -> None:
+    """Its name was on the device, the records before it were not: the log must not skip them."""
+    log = filled(count=12)
+    first, second = log.log.segments[:2]
+    log.disk.truncate(first.path, first.size - 200)
+    log.recovery_point = 0
+    log.reopen()
+    end = log.log.log_end
+    assert end < second.base_offset
+    assert any("are missing" in str(n) or "bytes are kept" in str(n) for n in log.notices)
+    assert log.names(".log.cut")
+    check(log)
+    assert log.add(leader_epoch=7).base_offset == end
+
+
+def test_whole_batches_missing_before_a_segment_end_the_log_there() -> None:
+    log = filled(count=12)
+    first, second = log.log.segments[:2]
+    last = read_batches(log.disk.read(first.path, 0, first.size))[-1]
+    log.disk.truncate(first.path, last.position)
+    log.recovery_point = 0
+    log.reopen()
+    assert log.log.log_end == last.base_offset
+    (notice,) = log.notices
+    assert f"offsets {last.base_offset} to {second.base_offset - 1} are missing" in str(notice)
+    check(log)
+
+
+def test_a_segment_from_before_a_cut_is_set_aside() -> None:
+    log = filled(count=12)
+    second = log.log.segments[1]
+    name = second.path
+    content = log.disk.read(name, 0, second.size)
+    log.log.truncate_to(3, log.now)
+    log.disk.append(name, [content])  # its removal was not synced
+    while log.log.log_end <= second.base_offset:
+        log.append(batch_of(5, value=b""))
+        log.log.write()
+    log.recovery_point = 3
+    end = log.log.log_end
+    log.reopen()
+    assert log.log.log_end == end
+    assert "begins below its end" in str(log.notices[0])
+    check(log)
+
+
+def test_epochs_that_begin_behind_the_log_start_are_made_anew() -> None:
+    log = filled(count=12)
+    log.checkpoint()
+    log.log.delete_records(20)
+    log.sync()  # the epochs, but not the log start
+    log.reopen()
+    assert log.log.log_start == 0
+    check(log)
