@@ -8,6 +8,7 @@ from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.checkpoints import (
     CLEAN_SHUTDOWN,
+    CLEANED_OFFSETS,
     LOG_STARTS,
     RECOVERY_POINTS,
     parse_offsets,
@@ -30,6 +31,8 @@ def open_log(root: Path, topic: str, config: LogConfig | None = None) -> TestLog
     partition = TopicPartition(topic, 0)
     log.recovery_point = _offset(root / RECOVERY_POINTS, partition)
     log.log_start = _offset(root / LOG_STARTS, partition)
+    if (root / CLEANED_OFFSETS).exists():
+        log.compacted_to = _offset(root / CLEANED_OFFSETS, partition)
     log.reopen(is_clean=(root / CLEAN_SHUTDOWN).exists())
     return log
 

@@ -47,6 +47,7 @@ class TestLog:
         self.now = Instant(0.0, START_MS)
         self.recovery_point = 0
         self.log_start = 0
+        self.compacted_to = 0
         self.notices: list[Notice] = []
         self.directory = options.get("directory", DIRECTORY)
         disk.make_directory(self.directory)
@@ -119,6 +120,7 @@ class TestLog:
                 recovery_point=self.recovery_point,
                 log_start=self.log_start,
                 now_ms=self.now.wall_ms,
+                compacted_to=self.compacted_to,
             )
         )
         self.notices = state.notices
