@@ -17,6 +17,7 @@ from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
+from moldau.log.config import FOREVER
 from moldau.log.errors import (
     CorruptIndexError,
     CorruptLogError,
@@ -343,16 +344,21 @@ class _Opening:
             self.notices.append(Notice(path, f"{error.reason}; it is made anew from the log"))
             return None
         first = self.state.segments[0]
-        if not epochs.starts and first.size and self._epoch_at_start(first) >= 0:
-            self.notices.append(Notice(path, "is empty; it is made anew from the log"))
-            return None
-        return epochs
+        if self._reach_back(epochs, first):
+            return epochs
+        self.notices.append(Notice(path, "lacks the first epochs; it is made anew from the log"))
+        return None
 
-    def _epoch_at_start(self, segment: Segment) -> int:
+    def _reach_back(self, epochs: LeaderEpochs, first: Segment) -> bool:
+        """Whether the epochs cover the log: a crash may forget a moved log start, but not them."""
+        begun = epochs.starts[0].start_offset if epochs.starts else FOREVER
+        if not first.size or begun <= max(self._log_start, first.base_offset):
+            return True
         try:
-            return segment.header_at(Position(0)).leader_epoch
+            batch = first.header_at(Position(0))
         except CorruptBatchError:
-            return -1
+            return True
+        return batch.leader_epoch < 0 or begun <= max(self._log_start, batch.base_offset)
 
     def _finish(self) -> None:
         state = self.state

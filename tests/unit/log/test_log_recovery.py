@@ -183,6 +183,16 @@ def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
     check(log)
 
 
+def test_epochs_that_a_forgotten_log_start_had_removed_are_found_again() -> None:
+    log = filled()
+    log.log.delete_records(100)
+    log.sync()
+    log.recovery_point = log.log.recovery_point
+    log.reopen()
+    assert log.log.log_start == 0
+    check(log)
+
+
 def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
     log = filled()
     before = everything(log)
