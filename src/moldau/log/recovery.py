@@ -166,6 +166,8 @@ class _Opening:
         for offset in [s for s in state.snapshots if s >= self._recovery_point]:
             if offset > trusted or not self._is_whole(offset):
                 self._remove_snapshot(offset)
+        if number and segments[number].base_offset == self._recovery_point:
+            yield from self._check_end_of(segments[number - 1])
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
             self._disk,
@@ -267,6 +269,25 @@ class _Opening:
                 f"the log ends at offset {end_offset}, but it was synced up to "
                 f"{self._recovery_point}",
             )
+
+    def _check_end_of(self, segment: Segment) -> Slices:
+        """Cut what lies behind the recovery point off a segment that ends there.
+
+        If the log was cut there before it went on in another segment, the crash may have undone it.
+        """
+        found = segment.find(Offset(self._recovery_point - 1))
+        if found is None:
+            return
+        end = found.position + (found.size if found.last_offset < self._recovery_point else 0)
+        if end < segment.size:
+            kept = f"{segment.path}.{end}{CUT}"
+            yield from self._set_aside(segment, end, kept)
+            text = f"{segment.size - end} bytes were brought back by the crash; set aside in {kept}"
+            self.notices.append(Notice(segment.path, text))
+            self._disk.truncate(segment.path, end)
+            segment.size = end
+            segment.rebuild_indexes()
+            self._changed.append(segment)
 
     # Cutting.
 
