@@ -40,7 +40,7 @@ from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
 from moldau.log.scanning import read_whole, scan_segment
-from moldau.log.segment import Segment
+from moldau.log.segment import FoundBatch, Segment
 from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
 
 COPY_BYTES: Final = 1 << 20
@@ -275,10 +275,16 @@ class _Opening:
 
         If the log was cut there before it went on in another segment, the crash may have undone it.
         """
-        found = segment.find(Offset(self._recovery_point - 1))
-        if found is None:
-            return
-        end = found.position + (found.size if found.last_offset < self._recovery_point else 0)
+        try:
+            found = segment.find(Offset(self._recovery_point - 1))
+        except CorruptLogError:
+            # Its index is damaged as well, and cannot be built with that behind it.
+            found = self._find_last(segment)
+            if found is None:
+                raise
+        end = segment.size
+        if found is not None:
+            end = found.position + (found.size if found.last_offset < self._recovery_point else 0)
         if end < segment.size:
             kept = f"{segment.path}.{end}{CUT}"
             yield from self._set_aside(segment, end, kept)
@@ -288,6 +294,17 @@ class _Opening:
             segment.size = end
             segment.rebuild_indexes()
             self._changed.append(segment)
+
+    def _find_last(self, segment: Segment) -> FoundBatch | None:
+        """Return the batch that ends at the recovery point, without an index."""
+        position = Position(0)
+        with suppress(CorruptBatchError):
+            while position < segment.size:
+                batch = segment.header_at(position)
+                if batch.last_offset >= self._recovery_point - 1:
+                    return FoundBatch(position, batch.size, Offset(batch.last_offset))
+                position = Position(position + batch.size)
+        return None
 
     # Cutting.
 

@@ -193,14 +193,19 @@ def test_epochs_that_a_forgotten_log_start_had_removed_are_found_again() -> None
     check(log)
 
 
+@pytest.mark.parametrize("has_index", [True, False])
 @pytest.mark.parametrize("stale", [b"", b"\0" * 200])
-def test_what_a_crash_has_brought_back_behind_a_closed_segment_is_set_aside(stale: bytes) -> None:
+def test_what_a_crash_has_brought_back_behind_a_closed_segment_is_set_aside(
+    stale: bytes, has_index: bool
+) -> None:
     log = filled()
     before = everything(log)
     closed, active = log.log.segments[-2:]
     log.recovery_point = active.base_offset
     stale = stale or log.disk.read(active.path, 0, 200)
     log.disk.append(closed.path, [stale])
+    if not has_index:
+        log.disk.remove(closed.paths[1])
     log.reopen()
     assert everything(log) == before
     (cut,) = log.names(".cut")
