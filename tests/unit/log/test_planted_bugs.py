@@ -58,8 +58,8 @@ def every_start_is_taken_for_clean(patch: pytest.MonkeyPatch) -> None:
 def retention_ignores_names_that_are_not_durable(patch: pytest.MonkeyPatch) -> None:
     begin = removal.Removal.__init__
 
-    def wrong(self: removal.Removal, *args: Any, is_durable: bool) -> None:
-        begin(self, *args, is_durable=is_durable and False)
+    def wrong(self: removal.Removal, *args: Any, **_: Any) -> None:
+        begin(self, *args, is_durable=False)
 
     patch.setattr(removal.Removal, "__init__", wrong)
 
