@@ -1,8 +1,8 @@
 /* What the machine itself does: write, read, or read and check a file, and nothing else.
  *
- * log_io write PATH SIZE COUNT    write() SIZE bytes COUNT times
- * log_io read PATH SIZE           pread() the file in pieces of SIZE
- * log_io check PATH SIZE          the same, and the checksum of every batch of SIZE
+ * log_io write PATH SIZE COUNT        write() SIZE bytes COUNT times
+ * log_io read PATH SIZE COUNT STEP    pread() SIZE bytes every STEP bytes of the file, COUNT times
+ * log_io check PATH SIZE COUNT        the same, and the checksum of every batch of SIZE
  *
  * Prints the seconds that it took. */
 #define _GNU_SOURCE
@@ -30,14 +30,15 @@ static void fail(const char *what)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4)
+    if (argc < 5)
         return 2;
     size_t size = strtoul(argv[3], NULL, 10);
     uint8_t *buffer = aligned_alloc(4096, (size + 4095) & ~(size_t)4095); /* as ours */
+    long count = atol(argv[4]);
+    off_t step = argc > 5 ? atol(argv[5]) : (off_t)size;
     double start;
     if (!strcmp(argv[1], "write")) {
         int fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-        long count = atol(argv[4]);
         memset(buffer, 1, size);
         start = now();
         while (count--)
@@ -50,11 +51,14 @@ int main(int argc, char **argv)
         crc32c_initialize();
         memset(buffer, 1, size);
         start = now();
-        for (off_t at = 0; (got = pread(fd, buffer, size, at)) > 0; at += got)
-            if (checks && got == (ssize_t)size && batch_crc(buffer, got) != load_be32(buffer + BATCH_CRC))
-                fail("checksum");
-        if (got < 0)
-            fail("pread");
+        while (count--) {
+            for (off_t at = 0; (got = pread(fd, buffer, size, at)) > 0; at += step)
+                if (checks && got == (ssize_t)size &&
+                    batch_crc(buffer, got) != load_be32(buffer + BATCH_CRC))
+                    fail("checksum");
+            if (got < 0)
+                fail("pread");
+        }
     }
     printf("%.9f\n", now() - start);
     return 0;

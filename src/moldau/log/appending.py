@@ -71,7 +71,6 @@ class Appender:
 
     def stage(self, data: Buffer, batches: list[Batch], now_ms: int) -> None:
         """Take in batches that follow each other in `data`, which must not change until `write`."""
-        view = data if type(data) is memoryview else memoryview(data)
         number = 0
         while True:
             segment = self._state.segments[-1]
@@ -81,7 +80,11 @@ class Appender:
             stop = tail.stage(batches, number, now_ms)
             if stop > number:
                 first, last = batches[number], batches[stop - 1]
-                self._pieces.append(view[first.position : last.position + last.size])
+                end = last.position + last.size
+                if first.position or end < len(data):
+                    self._pieces.append(memoryview(data)[first.position : end])
+                else:
+                    self._pieces.append(data)
                 shift = start - first.position
                 for batch in batches if stop - number == len(batches) else batches[number:stop]:
                     if batch.leader_epoch != self._epoch:

@@ -163,7 +163,8 @@ class Producers:
 
     def mark(self) -> None:
         """What was applied is written."""
-        self._before.clear()
+        if self._before:
+            self._before.clear()
 
     def rewind(self, end_offset: Offset) -> None:
         """What was applied since the last mark, from `end_offset` on, was not written after all."""

@@ -40,7 +40,7 @@ from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
 from moldau.log.scanning import read_whole, scan_segment
-from moldau.log.segment import Segment
+from moldau.log.segment import FoundBatch, Segment
 from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
 
 COPY_BYTES: Final = 1 << 20
@@ -179,6 +179,8 @@ class _Opening:
         for offset in [s for s in state.snapshots if s >= self._recovery_point]:
             if offset > trusted or not self._is_whole(offset):
                 self._remove_snapshot(offset)
+        if number and segments[number].base_offset == self._recovery_point:
+            yield from self._check_end_of(segments[number - 1])
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
             self._disk,
@@ -279,6 +281,42 @@ class _Opening:
                 f"the log ends at offset {end_offset}, but it was synced up to "
                 f"{self._recovery_point}",
             )
+
+    def _check_end_of(self, segment: Segment) -> Slices:
+        """Cut what lies behind the recovery point off a segment that ends there.
+
+        If the log was cut there before it went on in another segment, the crash may have undone it.
+        """
+        try:
+            found = segment.find(Offset(self._recovery_point - 1))
+        except CorruptLogError:
+            # Its index is damaged as well, and cannot be built with that behind it.
+            found = self._find_last(segment)
+            if found is None:
+                raise
+        end = segment.size
+        if found is not None:
+            end = found.position + (found.size if found.last_offset < self._recovery_point else 0)
+        if end < segment.size:
+            kept = f"{segment.path}.{end}{CUT}"
+            yield from self._set_aside(segment, end, kept)
+            text = f"{segment.size - end} bytes were brought back by the crash; set aside in {kept}"
+            self.notices.append(Notice(segment.path, text))
+            self._disk.truncate(segment.path, end)
+            segment.size = end
+            segment.rebuild_indexes()
+            self._changed.append(segment)
+
+    def _find_last(self, segment: Segment) -> FoundBatch | None:
+        """Return the batch that ends at the recovery point, without an index."""
+        position = Position(0)
+        with suppress(CorruptBatchError):
+            while position < segment.size:
+                batch = segment.header_at(position)
+                if batch.last_offset >= self._recovery_point - 1:
+                    return FoundBatch(position, batch.size, Offset(batch.last_offset))
+                position = Position(position + batch.size)
+        return None
 
     # Cutting.
 

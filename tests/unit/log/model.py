@@ -365,8 +365,10 @@ class LogMachine(RuleBasedStateMachine):
         log = self.log.log
         assert log.log_end >= self.sure, "what was acknowledged is lost"
         first = log.segments[0].base_offset
-        if self.is_journaled or self.sure > self.first:
-            assert first <= self.first, "what retention had left is lost"
+        if first > self.first:
+            assert self.sure <= self.first, "what retention had left is lost"
+            assert not self.is_journaled, "a later name survives only with the earlier ones"
+            self.has_all_snapshots = False  # a snapshot may tell of what is lost
         stored = self._stored()
         self.history = self._find_history(first, stored)
         self.cut = []
@@ -379,10 +381,9 @@ class LogMachine(RuleBasedStateMachine):
     def _find_history(self, first: int, stored: list[bytes]) -> list[bytes]:
         """Return what must have happened for this to be stored."""
         for history in [self.history, *self.cut]:
-            behind = [data for data in history if header_of(data).base_offset >= first]
-            if behind[: len(stored)] == stored:
-                before = min(first, self.first)  # lost, if it was not retention
-                return [d for d in history if header_of(d).base_offset < before] + stored
+            before = [data for data in history if header_of(data).base_offset < first]
+            if history[len(before) : len(before) + len(stored)] == stored:
+                return before + stored
         raise AssertionError("the log is none that it ever was")
 
     def _stored(self) -> list[bytes]:

@@ -183,6 +183,37 @@ def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
     check(log)
 
 
+def test_epochs_that_a_forgotten_log_start_had_removed_are_found_again() -> None:
+    log = filled()
+    log.log.delete_records(100)
+    log.sync()
+    log.recovery_point = log.log.recovery_point
+    log.reopen()
+    assert log.log.log_start == 0
+    check(log)
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+@pytest.mark.parametrize("stale", [b"", b"\0" * 200])
+def test_what_a_crash_has_brought_back_behind_a_closed_segment_is_set_aside(
+    stale: bytes, has_index: bool
+) -> None:
+    log = filled()
+    before = everything(log)
+    closed, active = log.log.segments[-2:]
+    log.recovery_point = active.base_offset
+    stale = stale or log.disk.read(active.path, 0, 200)
+    log.disk.append(closed.path, [stale])
+    if not has_index:
+        log.disk.remove(closed.paths[1])
+    log.reopen()
+    assert everything(log) == before
+    (cut,) = log.names(".cut")
+    assert log.disk.read(f"{DIRECTORY}/{cut}", 0, 999) == stale
+    assert "brought back" in str(log.notices[0])
+    check(log)
+
+
 def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
     log = filled()
     before = everything(log)

@@ -309,3 +309,37 @@ def test_a_removed_tree_may_come_back_in_part():
         except DiskError:
             found.add(None)
     assert found == {None, "xyz", "yz", "z", ""}
+
+
+def test_without_a_journal_a_later_name_may_survive_alone():
+    found = set()
+    for seed in SEEDS:
+        disk = SimulatedDisk(seed, is_journaled=False)
+        disk.append("a", [b""])
+        disk.append("b", [b""])
+        disk.rename("a", "c")
+        disk.crash()
+        found.add(tuple(disk.list("")))
+    # A rename needs the name that it takes away.
+    assert found == {(), ("a",), ("b",), ("c",), ("a", "b"), ("b", "c")}
+
+
+def test_a_killed_process_finds_all_that_it_wrote():
+    disk = SimulatedDisk(1)
+    disk.lose_power(after=1)
+    disk.append("a", [b"written"])
+    with pytest.raises(PowerLostError):
+        disk.append("a", [b"not written"])
+    disk.revive()
+    assert disk.read("a", 0, 99) == b"written"
+
+
+def test_a_look_at_the_files_meets_no_faults():
+    disk = SimulatedDisk(1)
+    disk.append("a", [b"content"])
+    disk.lose_power(after=0)
+    disk.fail("read")
+    with disk.without_faults():
+        assert disk.read("a", 0, 99) == b"content"
+    with pytest.raises(PowerLostError):
+        disk.read("a", 0, 99)
