@@ -59,6 +59,8 @@ class Watermarks:
         """The log was cut at `offset`."""
         self._writes.clear()
         self._set(max(min(self._high, offset), self._state.log_start))
+        # The producers were made anew: they do not know how far the log is acknowledged.
+        self._state.producers.acknowledge(self._high)
 
     def raise_to_start(self) -> None:
         """The log starts later than before."""

@@ -279,6 +279,38 @@ def test_a_sync_from_before_a_cut_vouches_for_nothing_behind_it(log: TestLog) ->
     assert log.log.recovery_point == 3
 
 
+def test_a_cut_at_the_end_takes_back_an_epoch_without_records(log: TestLog) -> None:
+    log.add(3, leader_epoch=4)
+    log.log.begin_epoch(6)
+    log.log.truncate_to(3, log.now)
+    assert log.log.latest_epoch == 4
+    log.commit()
+    log.checkpoint()
+    log.reopen()
+    assert log.log.latest_epoch == 4
+
+
+def test_a_cut_leaves_the_stable_offset_where_it_was(log: TestLog) -> None:
+    log.add(3, producer_id=1, producer_epoch=0, base_sequence=0, attributes=0x10)
+    log.end_transaction(producer_id=1, producer_epoch=0)
+    log.add()
+    log.append(batch_of())
+    assert log.log.stable_offset == 5
+    log.log.truncate_to(5, log.now)
+    assert log.log.stable_offset == 5
+
+
+def test_the_time_of_a_segment_that_was_emptied_begins_anew() -> None:
+    log = TestLog(MemoryDisk(), LogConfig(segment_ms=1000))
+    log.append(batch_of())
+    log.log.write()
+    log.tick(5000)
+    log.log.truncate_to(0, log.now)
+    log.add(timestamp=-1)
+    log.add(timestamp=-1)
+    assert len(log.log.segments) == 1
+
+
 def test_truncating_everything_starts_elsewhere(log: TestLog) -> None:
     for _ in range(10):
         log.add(3)
