@@ -140,7 +140,8 @@ def test_a_full_volume_refuses_records_and_resumes(tmp_path: Path, thresholds) -
             assert await values(store, P) == acknowledged
         spoken = [notice for notice in broker.notices if "MB are free" in notice]
         assert "the disk is " in spoken[0]
-        assert "there is room again" in spoken[-1]
+        # Closing writes as well, and may find the system still busy with what was removed.
+        assert any("there is room again" in notice for notice in spoken)
         async with open_store([root], broker) as store:
             assert await values(store, P) == acknowledged
             check_log(store.get(P), store.place_of(P).waiting)

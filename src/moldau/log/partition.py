@@ -442,6 +442,10 @@ class PartitionLog:
         state = self._state
         segments = state.segments
         if offset >= state.end_offset:
+            # It may have begun to lead at its end, and written nothing before another took over.
+            if state.epochs.truncate_from_end(state.end_offset):
+                self._appender.reload()
+                self._appender.note_epochs()
             return
         if offset < segments[0].base_offset:
             self.truncate_fully_and_start_at(offset, now)

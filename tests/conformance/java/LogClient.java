@@ -70,7 +70,8 @@ public class LogClient {
         }
         List<KafkaProducer<byte[], byte[]>> writers = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
-            var writer = producer(CODECS[random.nextInt(5)], Map.of("transactional.id", topic + i));
+            var writer = producer(CODECS[random.nextInt(5)], Map.of(
+                "transactional.id", topic + i, "transaction.timeout.ms", 600_000));
             writer.initTransactions();
             writer.beginTransaction();
             writers.add(writer);

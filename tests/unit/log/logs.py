@@ -14,6 +14,7 @@ from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
 from moldau.log.state import Notice, SegmentMaker, empty_log
 from moldau.records.batch import build_batch, validate
+from moldau.records.control import build_end_transaction
 
 DIRECTORY = "orders-0"
 START_MS = 1_700_000_000_000
@@ -77,6 +78,19 @@ class TestLog:
         """Append a batch, write, sync and let consumers see it."""
         fields.setdefault("timestamp", self.now.wall_ms)
         appended = self.append(batch_of(count, **fields), leader_epoch=leader_epoch)
+        self.commit()
+        return appended
+
+    def end_transaction(self, *, commit: bool = True, **fields) -> Appended:
+        """Append a coordinator's marker; it is visible then."""
+        data = bytearray(
+            build_end_transaction(
+                commit=commit, coordinator_epoch=0, timestamp=self.now.wall_ms, **fields
+            )
+        )
+        appended = self.log.append(
+            data, check_batches(data), leader_epoch=0, now=self.now, origin=Origin.COORDINATOR
+        )
         self.commit()
         return appended
 

@@ -293,6 +293,28 @@ def test_a_cut_does_not_take_back_what_committed_readers_have_seen(log: TestLog)
     check(log)
 
 
+def test_a_cut_at_the_end_takes_back_an_epoch_without_records(log: TestLog) -> None:
+    log.add(3, leader_epoch=4)
+    log.log.begin_epoch(6)
+    log.log.truncate_to(3, log.now)
+    assert log.log.latest_epoch == 4
+    log.commit()
+    log.checkpoint()
+    log.reopen()
+    assert log.log.latest_epoch == 4
+
+
+def test_the_time_of_a_segment_that_was_emptied_begins_anew() -> None:
+    log = TestLog(MemoryDisk(), LogConfig(segment_ms=1000))
+    log.append(batch_of())
+    log.log.write()
+    log.tick(5000)
+    log.log.truncate_to(0, log.now)
+    log.add(timestamp=-1)
+    log.add(timestamp=-1)
+    assert len(log.log.segments) == 1
+
+
 def test_truncating_everything_starts_elsewhere(log: TestLog) -> None:
     for _ in range(10):
         log.add(3)
