@@ -34,7 +34,7 @@ from moldau.log.reading import (
     segment_number_of,
 )
 from moldau.log.removal import Removal
-from moldau.log.segment import FoundBatch, Segment
+from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
 from moldau.log.validation import Checked, Writable, validate_append
 from moldau.log.watermarks import Watermarks
@@ -431,7 +431,9 @@ class PartitionLog:
             return offset
         target = segments[segment_number_of(segments, offset)]
         found = target.find(offset)
-        return Offset(offset if found is None else min(offset, self._base_of(target, found)))
+        if found is None:
+            return offset
+        return Offset(min(offset, target.header_at(found.position).base_offset))
 
     def truncate_to(self, offset: Offset, now: Instant) -> None:
         """Cut the log at `offset`, and at the beginning of the batch that holds it.
@@ -439,8 +441,7 @@ class PartitionLog:
         What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
-        state = self._state
-        segments = state.segments
+        state, segments = self._state, self._state.segments
         if offset >= state.end_offset:
             # It may have begun to lead at its end, and written nothing before another took over.
             if state.epochs.truncate_from_end(state.end_offset):
@@ -482,9 +483,6 @@ class PartitionLog:
         self._state.synced = Offset(0)  # until the new file's name is
         self._cut(offset, Producers())
 
-    def _base_of(self, segment: Segment, found: FoundBatch) -> int:
-        return segment.header_at(found.position).base_offset
-
     def _cut(self, end_offset: Offset, producers: Producers) -> None:
         """Make everything else agree with a log that ends at `end_offset`."""
         state = self._state
@@ -493,8 +491,7 @@ class PartitionLog:
         for snapshot in [snapshot for snapshot in state.snapshots if snapshot > end_offset]:
             state.snapshots.remove(snapshot)
             with suppress(DiskMissingError):
-                path = segment_path(self._maker.directory, snapshot, SNAPSHOT)
-                self._maker.disk.remove(path)
+                self._maker.disk.remove(segment_path(self._maker.directory, snapshot, SNAPSHOT))
         if state.epochs.truncate_from_end(end_offset):
             self._appender.note_epochs()
         self._appender.reload()
