@@ -1,0 +1,1 @@
+"""The broker: connections, requests and their answers, without I/O."""

@@ -1,0 +1,81 @@
+"""One request on its way to its answer."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from moldau.kernel.clock import Instant
+from moldau.protocol.schema import Message
+
+
+class Endpoint(NamedTuple):
+    """Where something listens."""
+
+    host: str
+    port: int
+
+
+class Peer:
+    """The other end of a connection, as far as answers depend on it."""
+
+    __slots__ = ("advertised", "host", "listener", "software_name", "software_version")
+
+    def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
+        self.listener = listener
+        self.host = host
+        self.advertised = advertised
+        """The address of this broker that the peer can reach."""
+        self.software_name = ""
+        self.software_version = ""
+
+
+Sent = Callable[[], None]
+
+
+class Caller(Protocol):
+    """Who waits for an answer: a connection."""
+
+    def answered(self, call: "Call", response: Message | None, sent: Sent | None) -> None:
+        """Send the response when its turn comes, then call `sent`; None: send nothing."""
+
+    def hang_up(self, call: "Call") -> None:
+        """Close the connection when the call's turn comes."""
+
+
+class Call:
+    """A request's header; a handler answers it once, at once or later."""
+
+    __slots__ = (
+        "api_key",
+        "caller",
+        "client_id",
+        "correlation_id",
+        "peer",
+        "received",
+        "version",
+    )
+
+    def __init__(
+        self,
+        api_key: int,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        peer: Peer,
+        received: Instant,
+        caller: Caller,
+    ) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.peer = peer
+        self.received = received
+        self.caller = caller
+
+    def answer(self, response: Message | None, sent: Sent | None = None) -> None:
+        """Answer; `sent` is called when the buffers that the response refers to are free again."""
+        self.caller.answered(self, response, sent)
+
+    def hang_up(self) -> None:
+        """Answer by closing the connection."""
+        self.caller.hang_up(self)

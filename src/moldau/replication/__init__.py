@@ -1,0 +1,1 @@
+"""The replicas of partitions that live on this broker."""
