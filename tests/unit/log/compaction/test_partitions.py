@@ -1,5 +1,7 @@
 """Compaction of a partition's own log."""
 
+from dataclasses import replace
+
 import pytest
 
 from moldau._native.records import decode_records, read_batches
@@ -10,6 +12,7 @@ from moldau.log.compaction.run import Compaction, Limits, Swap
 from moldau.log.config import LogConfig
 from moldau.records.compression import Codec
 from moldau.simulation.disk import SimulatedDisk
+from tests.laws.log import check_log
 from tests.unit.log.logs import TestLog
 
 PARTITION = TopicPartition("orders", 0)
@@ -103,3 +106,21 @@ def test_a_lag_needs_timestamps(log: TestLog) -> None:
     log.log.config = LogConfig(min_compaction_lag_ms=1, max_compaction_lag_ms=1)
     first = view_of(PARTITION, log.log, log.disk, with_producers=False).segments[0]
     assert first.largest_timestamp == first.first_timestamp == log.now.wall_ms
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_only_what_is_deleted_as_well_expires(log: TestLog, policy: str) -> None:
+    policies = frozenset(policy.split(","))
+    log.log.config = replace(CONFIG, cleanup_policy=policies, retention_ms=1000)
+    compact(log)
+    before = values(log)
+    log.log.apply_retention(log.now)
+    assert values(log) == before
+    log.tick(1001)
+    log.add(1, key=b"late", value=b"new" + bytes(600))
+    log.add(1, key=b"later", value=b"new" + bytes(600))
+    log.log.apply_retention(log.now)
+    late = {b"late", b"later"}
+    assert values(log).keys() == (late if "delete" in policies else late | before.keys())
+    assert (log.log.log_start > 0) == ("delete" in policies)
+    check_log(log.log, log.disk)
