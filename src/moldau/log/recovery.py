@@ -179,6 +179,8 @@ class _Opening:
         for offset in [s for s in state.snapshots if s >= self._recovery_point]:
             if offset > trusted or not self._is_whole(offset):
                 self._remove_snapshot(offset)
+            else:
+                self._disk.sync(segment_path(self._directory, offset, SNAPSHOT))
         if number and segments[number].base_offset == self._recovery_point:
             yield from self._check_end_of(segments[number - 1])
         bases = {segment.base_offset for segment in segments[: number + 1]}

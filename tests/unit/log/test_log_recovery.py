@@ -183,6 +183,21 @@ def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
     check(log)
 
 
+def test_the_snapshot_at_the_recovery_point_is_synced() -> None:
+    """It may have been written after the last sync, and soon be all that tells of its producers."""
+    log = filled(SimulatedDisk(1))
+    log.commit()
+    offset = log.recovery_point = log.log.segments[-1].base_offset
+    path = segment_path(DIRECTORY, offset, SNAPSHOT)
+    whole = log.disk.read(path, 0, 1 << 20)
+    log.disk.truncate(path, 0)
+    log.disk.append(path, [whole])
+    log.disk.revive()
+    log.reopen()
+    log.disk.crash()
+    assert log.disk.read(path, 0, 1 << 20) == whole
+
+
 def test_epochs_that_a_forgotten_log_start_had_removed_are_found_again() -> None:
     log = filled()
     log.log.delete_records(100)
