@@ -275,10 +275,9 @@ class Script:
         self.say(f"start {offset}", str(log.delete_records(offset)))
 
     def retention(self) -> None:
-        log = self.log.log
-        log.apply_retention(self.log.now)
+        self.log.retain()
         self.log.sync()
-        log.apply_retention(self.log.now)
+        self.log.retain()
         self.say("retention", self.state())
 
     @property

@@ -338,8 +338,11 @@ class LogDirectory:
         """Return how far a partition is compacted."""
         return self._checkpoints.find(CLEANED_OFFSETS, partition)
 
-    def cleanable_to(self, partition: TopicPartition) -> Offset:
-        """Return what compaction must not go beyond: the gaps that it leaves are no loss below."""
+    def removable_to(self, partition: TopicPartition) -> Offset:
+        """Return how far retention and compaction go.
+
+        Below the recovery point on the device, a gap is no loss: a crash may undo a part of either.
+        """
         if self._durability is Durability.MEMORY:
             return self.logs[partition].log_end
         return self._checkpoints.find_stored(RECOVERY_POINTS, partition)

@@ -381,10 +381,10 @@ class PartitionLog:
             self._removal.advance_log_start(offset)
         return self._state.log_start
 
-    def apply_retention(self, now: Instant) -> int:
-        """Take expired segments out of the log; return how many. Nothing may be staged."""
+    def apply_retention(self, now: Instant, *, up_to: Offset) -> int:
+        """Take expired segments out, as far as `up_to`; return how many. Nothing may be staged."""
         assert self._appender.is_clean, "write before"
-        return self._removal.apply_retention(self._watermarks.high, now)
+        return self._removal.apply_retention(min(up_to, self._watermarks.high), now)
 
     def take_removable(self, now: Instant) -> list[str]:
         """Return the files to remove now, `file.delete.delay.ms` after they left the log."""

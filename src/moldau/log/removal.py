@@ -40,8 +40,8 @@ class Removal:
         self._is_durable = is_durable  # else there are no crashes to survive
         self._retired: deque[tuple[float, list[str]]] = deque()  # when they may be removed
 
-    def apply_retention(self, high_watermark: Offset, now: Instant) -> int:
-        """Take out what has expired; return how many segments that were.
+    def apply_retention(self, up_to: Offset, now: Instant) -> int:
+        """Take out what has expired and ends below `up_to`; return how many segments that were.
 
         The segment that is written goes only after another has taken its place, so what is left of
         an idle log may take a sync and a second call.
@@ -52,7 +52,7 @@ class Removal:
             segments,
             self._maker.config,
             log_start=state.log_start,
-            high_watermark=high_watermark,
+            up_to=up_to,
             end_offset=state.end_offset,
             now_ms=now.wall_ms,
         )

@@ -12,7 +12,7 @@ def count_expired(
     config: LogConfig,
     *,
     log_start: Offset,
-    high_watermark: Offset,
+    up_to: Offset,
     end_offset: Offset,
     now_ms: int,
 ) -> int:
@@ -20,14 +20,14 @@ def count_expired(
 
     A segment goes as a whole: when all of it lies below the log start or, if the topic is not only
     compacted, when its youngest record is older than `retention.ms`, or when `retention.bytes` are
-    left without it. What is not below the high watermark stays in any case.
+    left without it. What is not below `up_to` stays in any case.
     """
     excess = sum(segment.size for segment in segments) - config.retention_bytes
     count = 0
     for number, segment in enumerate(segments):
         is_last = number == len(segments) - 1
         upper = end_offset if is_last else segments[number + 1].base_offset
-        if high_watermark < upper or (is_last and not segment.size):
+        if up_to < upper or (is_last and not segment.size):
             break
         if not (
             (upper <= log_start and not is_last)

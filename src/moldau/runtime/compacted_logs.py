@@ -101,6 +101,6 @@ class HostedLogs:
             except DiskColdError as error:
                 host.warm_soon(error)  # the next look will find it
                 return None
-            end = min(view.stable_offset, host.core.cleanable_to(partition))
+            end = min(view.stable_offset, host.core.removable_to(partition))
             return replace(view, stable_offset=end)
         return None

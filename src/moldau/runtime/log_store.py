@@ -290,7 +290,8 @@ class LogStore:
             return  # it reads the segments; the next time will do
         now = self._context.clock()
         log.expire_producers(now, self._settings.producer_id_expiration_ms)
-        if await host.warmed(lambda: log.apply_retention(now)):
+        up_to = host.core.removable_to(partition)
+        if await host.warmed(lambda: log.apply_retention(now, up_to=up_to)):
             self.changed(partition)
 
     async def _remove_files(

@@ -125,6 +125,11 @@ class TestLog:
         self.recovery_point = self.log.recovery_point
         self.log_start = self.log.log_start
 
+    def retain(self) -> int:
+        """Apply retention, after a checkpoint."""
+        self.checkpoint()
+        return self.log.apply_retention(self.now, up_to=self.recovery_point)
+
     def reopen(self, *, is_clean: bool = False) -> None:
         maker = self.maker()
         state = run(

@@ -207,12 +207,13 @@ class LogMachine(RuleBasedStateMachine):
         if commits:
             self.commit()
             self.advance(1.0)
+            self.checkpoint()
         self._write()
         self.log.tick(ms)
         log = self.log.log
         high = log.high_watermark
         self.first = high  # if this is cut short, what consumers saw may be gone
-        log.apply_retention(self.log.now)
+        log.apply_retention(self.log.now, up_to=self.log.recovery_point)
         self.first = log.segments[0].base_offset
         assert self.first <= high, "what other replicas do not have is deleted"
         for path in log.take_removable(self.log.now):

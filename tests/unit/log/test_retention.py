@@ -29,12 +29,12 @@ def starts(log: TestLog) -> list[int]:
 def test_nothing_goes_without_limits() -> None:
     log = log_with()
     log.tick(10**12)
-    assert log.log.apply_retention(log.now) == 0
+    assert log.retain() == 0
 
 
 def test_by_time_of_the_youngest_record() -> None:
     log = log_with(retention_ms=5000)
-    assert log.log.apply_retention(log.now) == 5
+    assert log.retain() == 5
     assert (log.log.log_start, starts(log)[0]) == (15, 15)
     check_log(log.log, log.disk)
     with pytest.raises(OffsetOutOfRangeError):
@@ -43,20 +43,20 @@ def test_by_time_of_the_youngest_record() -> None:
 
 def test_by_size() -> None:
     log = log_with(retention_bytes=3 * SIZE + 1)
-    assert log.log.apply_retention(log.now) == 6
+    assert log.retain() == 6
     assert log.log.size == 4 * SIZE
 
 
 def test_the_limit_that_is_reached_first_wins() -> None:
     log = log_with(retention_bytes=3 * SIZE, retention_ms=8000)
-    assert log.log.apply_retention(log.now) == 7
+    assert log.retain() == 7
 
 
 def test_below_the_log_start_even_when_compacted() -> None:
     log = log_with(cleanup_policy=frozenset({"compact"}), retention_ms=1)
-    assert log.log.apply_retention(log.now) == 0
+    assert log.retain() == 0
     log.log.delete_records(14)
-    assert log.log.apply_retention(log.now) == 4
+    assert log.retain() == 4
     assert (log.log.log_start, starts(log)[0]) == (14, 12)
     check_log(log.log, log.disk)
 
@@ -76,20 +76,20 @@ def test_what_is_not_below_the_high_watermark_stays() -> None:
         log.log.write()
         log.sync()
     log.tick(10**9)
-    log.log.apply_retention(log.now)
+    log.retain()
     assert starts(log)[0] == log.log.high_watermark == 6
 
 
 def test_an_idle_log_empties_itself_once_its_end_is_durable() -> None:
     log = log_with(3, retention_ms=1000)
     log.tick(10_000)
-    log.log.apply_retention(log.now)
+    log.retain()
     assert starts(log) == [6, 9]
     assert log.log.log_end == 9
     log.sync()
-    assert log.log.apply_retention(log.now) == 1
+    assert log.retain() == 1
     assert (starts(log), log.log.log_start, log.log.log_end) == ([9], 9, 9)
-    assert log.log.apply_retention(log.now) == 0
+    assert log.retain() == 0
     log.sync()
     log.reopen()
     assert log.log.log_end == 9
@@ -100,10 +100,10 @@ def test_offsets_never_begin_anew_after_a_crash() -> None:
     for seed in range(40):
         log = log_with(3, disk=SimulatedDisk(seed), retention_ms=1000)
         log.tick(10_000)
-        log.log.apply_retention(log.now)
+        log.retain()
         if seed % 2:
             log.sync()
-            log.log.apply_retention(log.now)
+            log.retain()
         log.disk.crash()
         log.reopen()
         assert log.log.log_end == 9
@@ -111,7 +111,7 @@ def test_offsets_never_begin_anew_after_a_crash() -> None:
 
 def test_files_wait_for_their_removal() -> None:
     log = log_with(retention_ms=5000)
-    log.log.apply_retention(log.now)
+    log.retain()
     assert len(log.names(".log.deleted")) == 5
     assert log.log.take_removable(log.now) == []
     log.tick(100)
@@ -125,6 +125,6 @@ def test_records_without_time_live_from_when_they_were_seen() -> None:
     log = TestLog(MemoryDisk(), LogConfig(retention_ms=1000, segment_bytes=SIZE))
     for _ in range(3):
         log.add(3, timestamp=-1)
-    assert log.log.apply_retention(log.now) == 0
+    assert log.retain() == 0
     log.tick(1001)
-    assert log.log.apply_retention(log.now) == 2
+    assert log.retain() == 2

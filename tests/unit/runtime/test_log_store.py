@@ -327,7 +327,7 @@ async def test_a_log_that_cannot_be_kept_costs_its_partition_only(tmp_path):
         for partition in P[:2]:
             await store.create(partition, TOPIC_ID, config)
 
-        def fail(_now):
+        def fail(_now, *, up_to):
             raise CorruptLogError("t-0/x.log", 7, "the length is wrong")
 
         bad = store.get(P[0])

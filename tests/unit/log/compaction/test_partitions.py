@@ -114,12 +114,12 @@ def test_only_what_is_deleted_as_well_expires(log: TestLog, policy: str) -> None
     log.log.config = replace(CONFIG, cleanup_policy=policies, retention_ms=1000)
     compact(log)
     before = values(log)
-    log.log.apply_retention(log.now)
+    log.retain()
     assert values(log) == before
     log.tick(1001)
     log.add(1, key=b"late", value=b"new" + bytes(600))
     log.add(1, key=b"later", value=b"new" + bytes(600))
-    log.log.apply_retention(log.now)
+    log.retain()
     late = {b"late", b"later"}
     assert values(log).keys() == (late if "delete" in policies else late | before.keys())
     assert (log.log.log_start > 0) == ("delete" in policies)
