@@ -27,5 +27,7 @@ class Broker:
         """What the layers add up to."""
         self.image = image
         """The cluster as far as it is committed and this broker has acted on it."""
+        self.metadata_offset = -1
+        """The last offset of the metadata log that the image has."""
         self.controller = controller
         self.environment = environment
