@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from moldau.broker.deadlines import Deadlines
+from moldau.broker.fetch_sessions import FetchSessions
+from moldau.broker.parking import Parking
 from moldau.broker.ports import ControllerPort, Environment, LogsPort
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -27,6 +29,13 @@ class Broker:
     replicas: Replicas
     logs: LogsPort
     produce_deadlines: Deadlines = field(init=False)
+    fetch_sessions: FetchSessions = field(init=False)
+    fetch_bytes_out: int = field(init=False, default=0)
+    """How many bytes were read for fetches and are not sent yet."""
+    parking: Parking = field(init=False)
 
     def __post_init__(self) -> None:
         self.produce_deadlines = Deadlines(self.environment)
+        slots = self.settings.max_incremental_fetch_session_cache_slots
+        self.fetch_sessions = FetchSessions(slots, self.environment.entropy)
+        self.parking = Parking(self.environment)

@@ -17,13 +17,22 @@ class Endpoint(NamedTuple):
 class Peer:
     """The other end of a connection, as far as answers depend on it."""
 
-    __slots__ = ("advertised", "host", "listener", "software_name", "software_version")
+    __slots__ = (
+        "advertised",
+        "fetch_from",
+        "host",
+        "listener",
+        "software_name",
+        "software_version",
+    )
 
     def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
         self.listener = listener
         self.host = host
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
+        self.fetch_from: tuple[str | bytes, int] | None = None
+        """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""
 
@@ -33,6 +42,10 @@ Sent = Callable[[], None]
 
 class Caller(Protocol):
     """Who waits for an answer: a connection."""
+
+    @property
+    def room(self) -> int:
+        """How many bytes of responses may still be queued for the peer."""
 
     def answered(self, call: "Call", response: Message | None, sent: Sent | None) -> None:
         """Send the response when its turn comes, then call `sent`; None: send nothing."""
@@ -49,6 +62,7 @@ class Call:
         "caller",
         "client_id",
         "correlation_id",
+        "on_close",
         "peer",
         "received",
         "version",
@@ -71,6 +85,13 @@ class Call:
         self.peer = peer
         self.received = received
         self.caller = caller
+        self.on_close: Callable[[], None] | None = None
+        """Set by who lets the call wait for long: called if the peer goes before the answer."""
+
+    @property
+    def room(self) -> int:
+        """How large the response may be, for the caller not to hold too much for a slow peer."""
+        return self.caller.room
 
     def answer(self, response: Message | None, sent: Sent | None = None) -> None:
         """Answer; `sent` is called when the buffers that the response refers to are free again."""
