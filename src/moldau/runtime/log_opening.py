@@ -77,7 +77,7 @@ def open_directory(root: str, context: OpenContext) -> OpenDirectory:
     try:
         waiting = disk.waiting()
         found = survey(waiting)
-        new_id = _directory_id(context.entropy(16))
+        new_id = directory_id_of(context.entropy(16))
         identity = claim(waiting, found, replace(context.identity, directory_id=new_id))
         core = _core(context, disk, found)
         opened = OpenDirectory(root, disk, waiting, core, identity, found, lock)
@@ -100,7 +100,7 @@ def _core(context: OpenContext, disk: Disk, found: Survey) -> LogDirectory:
     )
 
 
-def _directory_id(random: bytes) -> bytes:
+def directory_id_of(random: bytes) -> bytes:
     """Return a random id whose text does not begin with a dash, which tools take for an option."""
     return bytes([random[0] & 0x7F]) + random[1:]
 
