@@ -1,31 +1,27 @@
 """What handlers work with."""
 
-from moldau.broker.ports import ControllerPort, Environment
+from dataclasses import dataclass
+
+from moldau.broker.ports import ControllerPort, Environment, LogsPort
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
+from moldau.replication.replicas import Replicas
 
 
+@dataclass(slots=True)
 class Broker:
     """One broker: what it knows, has and can ask for."""
 
-    def __init__(
-        self,
-        node_id: int,
-        cluster_id: str,
-        layers: BrokerLayers,
-        settings: BrokerSettings,
-        image: ClusterImage,
-        controller: ControllerPort,
-        environment: Environment,
-    ) -> None:
-        self.node_id = node_id
-        self.cluster_id = cluster_id
-        self.layers = layers
-        """The settings by where they come from; the shell replaces them when they change."""
-        self.settings = settings
-        """What the layers add up to."""
-        self.image = image
-        """The cluster as far as it is committed and this broker has acted on it."""
-        self.controller = controller
-        self.environment = environment
+    node_id: int
+    cluster_id: str
+    layers: BrokerLayers
+    """The settings by where they come from; the shell replaces them when they change."""
+    settings: BrokerSettings
+    """What the layers add up to."""
+    image: ClusterImage
+    """The cluster as far as it is committed and this broker has acted on it."""
+    controller: ControllerPort
+    environment: Environment
+    replicas: Replicas
+    logs: LogsPort

@@ -1,11 +1,16 @@
 """What the broker needs from outside; the shell fills it."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from moldau.controller.commands import Command
 from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Buffer, DiskColdError
+from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
+from moldau.log.partition import Appended
+from moldau.log.reading import Extent
+from moldau.log.validation import Checked, Writable
 
 
 class Timer(Protocol):
@@ -41,3 +46,55 @@ class ControllerPort(Protocol):
         `then` gets the answer when the decision is committed and this broker acts on it, or None
         when there is no controller that decides.
         """
+
+
+class Piece(NamedTuple):
+    """A range of one partition's file."""
+
+    partition: TopicPartition
+    extent: Extent
+
+
+class Loaded(NamedTuple):
+    """The bytes of pieces, in their order."""
+
+    contents: Sequence[Buffer | None]
+    """None for what cannot be read: then its partition is out of service already."""
+    release: Callable[[], None] | None
+    """To be called when nobody looks at the contents any more: the memory is used again."""
+
+
+class LogsPort(Protocol):
+    """The logs of this broker, as far as the disk is asked for something."""
+
+    def append(
+        self,
+        partition: TopicPartition,
+        data: Writable,
+        checked: Checked,
+        *,
+        leader_epoch: LeaderEpoch,
+    ) -> Appended:
+        """Stage a client's batches, which stay where they are until the turn's end.
+
+        `AppendError` refuses them. Whether they could be written, the replica's writers hear.
+        """
+
+    def warm(
+        self, partition: TopicPartition, cold: DiskColdError, then: Callable[[], None]
+    ) -> None:
+        """Bring into memory what a look into a log missed there, beside the loop."""
+
+    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+        """Read pieces of files, which may be replaced meanwhile, but not before this returns.
+
+        `then` is called before this returns if all are in memory.
+        """
+
+    def delete_records(
+        self, partition: TopicPartition, before: Offset, then: Callable[[Offset | None], None]
+    ) -> None:
+        """Move a log's start; `then` gets the new one when it is durable, None if it cannot be."""
+
+    def failed(self, partition: TopicPartition, error: Exception) -> None:
+        """A look into a log has shown that it is broken: take it out of service."""
