@@ -163,7 +163,7 @@ def _find_snapshots(disk: Disk) -> tuple[list[StoredSnapshot], Offset]:
             with suppress(DiskMissingError):
                 disk.remove(path)
         elif (snapshot_id := find_snapshot_id(name)) is not None:
-            header = next(read_batches(disk.read(path, 0, HEADER_BYTES)), None)
+            header = next(iter(read_batches(disk.read(path, 0, HEADER_BYTES))), None)
             written_ms = 0 if header is None else header.max_timestamp
             found.append(StoredSnapshot(snapshot_id, disk.size(path), written_ms))
     found.sort(key=lambda snapshot: snapshot.id)
