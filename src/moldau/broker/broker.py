@@ -1,7 +1,8 @@
 """What handlers work with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from moldau.broker.deadlines import Deadlines
 from moldau.broker.ports import ControllerPort, Environment, LogsPort
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -25,3 +26,7 @@ class Broker:
     environment: Environment
     replicas: Replicas
     logs: LogsPort
+    produce_deadlines: Deadlines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.produce_deadlines = Deadlines(self.environment)
