@@ -1,8 +1,15 @@
 """What handlers work with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from moldau.broker.ports import ControllerPort, Environment, LogsPort
+from moldau.broker.client_telemetry import ClientTelemetry
+from moldau.broker.ports import (
+    ControllerPort,
+    DirectoriesPort,
+    Environment,
+    LoggersPort,
+    LogsPort,
+)
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
@@ -25,3 +32,6 @@ class Broker:
     environment: Environment
     replicas: Replicas
     logs: LogsPort
+    directories: DirectoriesPort
+    loggers: LoggersPort
+    telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
