@@ -17,11 +17,12 @@ class Endpoint(NamedTuple):
 class Peer:
     """The other end of a connection, as far as answers depend on it."""
 
-    __slots__ = ("advertised", "host", "listener", "software_name", "software_version")
+    __slots__ = ("advertised", "host", "listener", "port", "software_name", "software_version")
 
-    def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
+    def __init__(self, listener: str, host: str, advertised: Endpoint, port: int = 0) -> None:
         self.listener = listener
         self.host = host
+        self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
         self.software_name = ""
