@@ -11,3 +11,32 @@ from moldau.broker.ports import (
     LoggersPort,
     LogsPort,
 )
+from moldau.metadata.image import ClusterImage
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.effective import BrokerLayers
+from moldau.replication.replicas import Replicas
+
+
+@dataclass(slots=True)
+class Broker:
+    """One broker: what it knows, has and can ask for."""
+
+    node_id: int
+    cluster_id: str
+    layers: BrokerLayers
+    """The settings by where they come from; the shell replaces them when they change."""
+    settings: BrokerSettings
+    """What the layers add up to."""
+    image: ClusterImage
+    """The cluster as far as it is committed and this broker has acted on it."""
+    controller: ControllerPort
+    environment: Environment
+    replicas: Replicas
+    logs: LogsPort
+    directories: DirectoriesPort
+    loggers: LoggersPort
+    telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
+    produce_deadlines: Deadlines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.produce_deadlines = Deadlines(self.environment)
