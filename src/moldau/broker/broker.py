@@ -35,6 +35,8 @@ class Broker:
     logs: LogsPort
     directories: DirectoriesPort
     loggers: LoggersPort
+    metadata_offset: int = -1
+    """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
     produce_deadlines: Deadlines = field(init=False)
 
