@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from moldau.broker.client_telemetry import ClientTelemetry
+from moldau.broker.deadlines import Deadlines
 from moldau.broker.ports import (
     ControllerPort,
     DirectoriesPort,
@@ -34,4 +35,10 @@ class Broker:
     logs: LogsPort
     directories: DirectoriesPort
     loggers: LoggersPort
+    metadata_offset: int = -1
+    """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
+    produce_deadlines: Deadlines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.produce_deadlines = Deadlines(self.environment)

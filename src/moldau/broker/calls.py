@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from moldau.kernel.clock import Instant
-from moldau.protocol.schema import Message
+from moldau.protocol.schema import Buffer, Message
 
 
 class Endpoint(NamedTuple):
@@ -35,6 +35,10 @@ Sent = Callable[[], None]
 class Caller(Protocol):
     """Who waits for an answer: a connection."""
 
+    @property
+    def room(self) -> int:
+        """How many bytes of responses may still be queued for the peer."""
+
     def answered(self, call: "Call", response: Message | None, sent: Sent | None) -> None:
         """Send the response when its turn comes, then call `sent`; None: send nothing."""
 
@@ -50,8 +54,13 @@ class Call:
         "caller",
         "client_id",
         "correlation_id",
+        "hangs_up",
+        "is_answered",
         "peer",
+        "pieces",
         "received",
+        "sent",
+        "size",
         "version",
     )
 
@@ -64,6 +73,7 @@ class Call:
         peer: Peer,
         received: Instant,
         caller: Caller,
+        size: int = 0,
     ) -> None:
         self.api_key = api_key
         self.version = version
@@ -72,6 +82,18 @@ class Call:
         self.peer = peer
         self.received = received
         self.caller = caller
+        self.size = size
+        """How many bytes the request had."""
+        # What the caller keeps here until the call's turn comes.
+        self.is_answered = False
+        self.hangs_up = False
+        self.pieces: list[Buffer] | None = None
+        self.sent: Sent | None = None
+
+    @property
+    def room(self) -> int:
+        """How large the response may be, for the caller not to hold too much for a slow peer."""
+        return self.caller.room
 
     def answer(self, response: Message | None, sent: Sent | None = None) -> None:
         """Answer; `sent` is called when the buffers that the response refers to are free again."""

@@ -45,6 +45,7 @@ class Replica:
         "assigned",
         "in_sync",
         "is_offline",
+        "is_under_min_in_sync",
         "leader_epoch",
         "log",
         "min_in_sync",
@@ -61,6 +62,8 @@ class Replica:
         self.assigned: Sequence[int] = ()
         self.in_sync: Sequence[int] = ()
         self.min_in_sync = 1
+        self.is_under_min_in_sync = False
+        """Whether acks=all is refused, and nothing more is committed (KIP-966)."""
         self.is_offline = False
         self._writers: deque[tuple[Offset, Writer]] = deque()
         self._readers: dict[Reader, None] = {}
@@ -70,15 +73,15 @@ class Replica:
         """Whether clients write and read here."""
         return self.log is not None
 
-    @property
-    def min_in_sync_effective(self) -> int:
-        """`min.insync.replicas`, as far as there are replicas at all (as in Kafka)."""
-        return min(self.min_in_sync, len(self.assigned))
+    def configure(self, min_in_sync: int, assigned: Sequence[int], in_sync: Sequence[int]) -> None:
+        """Take over what metadata says of the set of replicas.
 
-    @property
-    def is_under_min_in_sync(self) -> bool:
-        """Whether acks=all is refused, and nothing more is committed (KIP-966)."""
-        return len(self.in_sync) < self.min_in_sync_effective
+        `min.insync.replicas` counts as far as there are replicas at all, as in Kafka.
+        """
+        self.assigned = assigned
+        self.in_sync = in_sync
+        self.min_in_sync = min(min_in_sync, len(assigned))
+        self.is_under_min_in_sync = len(in_sync) < self.min_in_sync
 
     def check_epoch(self, leader_epoch: int) -> None:
         """Refuse a client that knows an older or newer leader; -1 knows none."""

@@ -90,9 +90,8 @@ class Replicas:
         replica.is_offline = False
         replica.log = log
         replica.leader_epoch = leader_epoch
-        replica.min_in_sync = min_in_sync
-        replica.assigned = assigned or (self._node_id,)
-        replica.in_sync = in_sync or (self._node_id,)
+        alone = (self._node_id,)
+        replica.configure(min_in_sync, assigned or alone, in_sync or alone)
         replica.stored()
         # Readers that know the leader before hear of the new one.
         replica.wake()
@@ -101,7 +100,7 @@ class Replicas:
     def configure(self, partition: TopicPartition, *, min_in_sync: int) -> None:
         """`min.insync.replicas` of the topic has changed."""
         if replica := self._replicas.get(partition):
-            replica.min_in_sync = min_in_sync
+            replica.configure(min_in_sync, replica.assigned, replica.in_sync)
             replica.stored()
 
     def offline(self, partition: TopicPartition, topic_id: TopicId = NO_TOPIC) -> None:

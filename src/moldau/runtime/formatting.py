@@ -1,9 +1,9 @@
 """Making directories a node's own: whose they are, and what a new cluster begins with."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from moldau.consensus.voters import Listener, Voter, voters_record
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError
@@ -41,64 +41,91 @@ _NOTHING = {".lock", "lost+found/"}
 
 
 @dataclass(frozen=True, slots=True)
-class NodeIdentity:
-    """Who a node is, as its directories say."""
+class Prepared:
+    """Directories that are this node's, locked, and who it is."""
 
     cluster_id: str
     node_id: int
     metadata_directory_id: bytes
     is_new: bool
     """Whether its directories were formatted just now."""
+    locks: Mapping[str, DirectoryLock] = field(default_factory=dict)
+    """By directory; whoever opens one releases its lock, the node that of its metadata."""
+
+    def release(self) -> None:
+        """Let others have the directories."""
+        for lock in self.locks.values():
+            lock.release()
 
 
 def prepare_directories(
     settings: BrokerSettings, entropy: Callable[[int], bytes], now_ms: int
-) -> NodeIdentity:
+) -> Prepared:
     """Find out who this node is; format what is new. Blocks, so it runs before the loop is busy.
 
     `DirectoryRefusedError`: a directory is not ours, in one line. A log directory that cannot be
     used at all is left to `LogStore.open`; the one for metadata must be there.
     """
-    metadata_root = settings.metadata_log_directory
-    with ExitStack() as locks:
+    with ExitStack() as undo:
+        locks: dict[str, DirectoryLock] = {}
         disks: dict[str, Disk] = {}
-        for root in dict.fromkeys([metadata_root, *settings.log_directories]):
+        for root in dict.fromkeys([settings.metadata_log_directory, *settings.log_directories]):
             try:
-                disks[root] = _open(root, locks)
+                disks[root] = _make(root)
+                locks[root] = DirectoryLock(root)
             except DiskError:
-                if root == metadata_root:
+                if root == settings.metadata_log_directory:
                     raise
-        found = {root: _look(root, disk) for root, disk in disks.items()}
-        known = _agree(settings, found)
-        if known is None:
-            cluster_id = uuid_to_text(directory_id_of(entropy(16)))
-            known = MetaProperties(cluster_id, settings.node_id)
-        elif found[metadata_root] is None:
-            raise DirectoryRefusedError(
-                f"{metadata_root}: the cluster's metadata is not here, but other log directories"
-                f" belong to cluster {known.cluster_id}; check metadata.log.dir and log.dirs"
-            )
-        for root, disk in disks.items():
-            identity = found[root]
-            if root == metadata_root and identity is None:
-                directory_id = directory_id_of(entropy(16))
-                level = level_of(settings.metadata_version)
-                voter = local_voter(settings, directory_id)
-                format_metadata(disk, level, voter, now_ms)
-                # Last of all: whoever finds it finds everything else.
-                _claim(disk, known, directory_id)
-            elif identity is None or identity.directory_id is None:
-                _claim(disk, known, directory_id_of(entropy(16)))
-        identity = parse_meta_properties(
-            META_PROPERTIES, read_whole(disks[metadata_root], META_PROPERTIES)
+            else:
+                undo.callback(locks[root].release)
+        prepared = _prepare(settings, disks, entropy, now_ms)
+        undo.pop_all()
+    return replace(prepared, locks=locks)
+
+
+def prepare_memory(
+    settings: BrokerSettings, disk: Disk, entropy: Callable[[int], bytes], now_ms: int
+) -> Prepared:
+    """Format a disk that is gone with the process."""
+    directory_id = directory_id_of(entropy(16))
+    voter = local_voter(settings, directory_id)
+    format_metadata(disk, level_of(settings.metadata_version), voter, now_ms)
+    cluster_id = uuid_to_text(directory_id_of(entropy(16)))
+    return Prepared(cluster_id, settings.node_id, directory_id, is_new=True)
+
+
+def _prepare(
+    settings: BrokerSettings,
+    disks: Mapping[str, Disk],
+    entropy: Callable[[int], bytes],
+    now_ms: int,
+) -> Prepared:
+    metadata_root = settings.metadata_log_directory
+    found = {root: _look(root, disk) for root, disk in disks.items()}
+    known = _agree(settings, found)
+    is_new = found[metadata_root] is None
+    if known is None:
+        cluster_id = uuid_to_text(directory_id_of(entropy(16)))
+        known = MetaProperties(cluster_id, settings.node_id)
+    elif is_new:
+        raise DirectoryRefusedError(
+            f"{metadata_root}: the cluster's metadata is not here, but other log directories"
+            f" belong to cluster {known.cluster_id}; check metadata.log.dir and log.dirs"
         )
-    assert identity.directory_id is not None, "every directory has one by now"
-    return NodeIdentity(
-        identity.cluster_id,
-        identity.node_id,
-        identity.directory_id,
-        is_new=found[metadata_root] is None,
-    )
+    ids: dict[str, bytes] = {}
+    for root, disk in disks.items():
+        identity = found[root]
+        if identity is not None and identity.directory_id is not None:
+            ids[root] = identity.directory_id
+            continue
+        ids[root] = directory_id_of(entropy(16))
+        if root == metadata_root and is_new:
+            voter = local_voter(settings, ids[root])
+            format_metadata(disk, level_of(settings.metadata_version), voter, now_ms)
+        # Last of all: whoever finds it finds everything else.
+        identity = MetaProperties(known.cluster_id, known.node_id, ids[root])
+        disk.replace(META_PROPERTIES, render_meta_properties(identity))
+    return Prepared(known.cluster_id, known.node_id, ids[metadata_root], is_new)
 
 
 def format_metadata(disk: Disk, level: int, voter: Voter, now_ms: int) -> None:
@@ -131,14 +158,12 @@ def level_of(release: str) -> int:
     return level
 
 
-def _open(root: str, locks: ExitStack) -> Disk:
+def _make(root: str) -> Disk:
     try:
         os.makedirs(root, exist_ok=True)
     except OSError as error:
         raise DiskFailedError("", f"cannot make log directory {root}: {error.strerror}") from error
-    disk = FileDisk(root).waiting()
-    locks.enter_context(DirectoryLock(root))
-    return disk
+    return FileDisk(root).waiting()
 
 
 def _look(root: str, disk: Disk) -> MetaProperties | None:
@@ -188,8 +213,3 @@ def _agree(
             )
         known = known or (root, identity)
     return None if known is None else known[1]
-
-
-def _claim(disk: Disk, known: MetaProperties, directory_id: bytes) -> None:
-    identity = MetaProperties(known.cluster_id, known.node_id, directory_id)
-    disk.replace(META_PROPERTIES, render_meta_properties(identity))
