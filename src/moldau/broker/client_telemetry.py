@@ -103,7 +103,7 @@ class Instance:
 
 
 class ClientTelemetry:
-    """The clients that were heard of lately, with what they told, in the order of their requests."""
+    """The clients that were heard of lately, and what they told; who was silent longest first."""
 
     def __init__(self) -> None:
         self._instances: dict[bytes, Instance] = {}
