@@ -49,8 +49,8 @@ def load_settings(options: argparse.Namespace, *assignments: str) -> Loaded | No
     )
     for warning in loaded.warnings:
         complain(f"warning: {warning}")
-    for error in loaded.errors:
-        complain(f"error: {error}")
+    for line in loaded.errors:
+        complain(f"error: {line}")
     return None if loaded.settings is None else loaded
 
 

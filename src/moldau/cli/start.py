@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import moldau
 from moldau.cli.options import add_settings_options, complain, load_settings
@@ -84,6 +85,7 @@ async def _run(static: dict[str, str]) -> int:
         loop.add_signal_handler(number, stop)
     starting = asyncio.create_task(node.start())
     waiting = asyncio.create_task(stopping.wait())
+    ends: list[asyncio.Future[Any]] = [waiting, node.failure]
     await asyncio.wait([starting, waiting], return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
@@ -96,7 +98,7 @@ async def _run(static: dict[str, str]) -> int:
         return 1
     print(_banner(node), flush=True)
     print(f"ready {_name(node.addresses[0])}", flush=True)
-    await asyncio.wait([waiting, node.failure], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if node.failure.done():
         complain(f"stopping: {node.failure.result()}")
     else:
@@ -111,8 +113,10 @@ def _banner(node: Node) -> str:
     others = "".join(f", {_name(each)}" for each in node.addresses[1:])
     lines = [
         f"Moldau {moldau.__version__} speaks Kafka's protocol on {address}{others}",
-        (f"  data: {_place(settings)}, {'new cluster' if node.is_new else 'cluster'}"
-        f" {node.cluster_id}"),
+        (
+            f"  data: {_place(settings)}, {'new cluster' if node.is_new else 'cluster'}"
+            f" {node.cluster_id}"
+        ),
     ]
     if settings.moldau_metrics_listener:
         lines.append(f"  metrics: http://{settings.moldau_metrics_listener}/metrics")

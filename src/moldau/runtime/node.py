@@ -6,13 +6,13 @@ import logging
 import os
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.router import Router
+from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.errors import ProtocolError
-from moldau.kernel.disk import DiskError
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import DirectoryRefusedError
 from moldau.log.identity import MetaProperties
@@ -20,6 +20,7 @@ from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
 from moldau.runtime.directory_lock import DirectoryInUseError
@@ -37,14 +38,9 @@ from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.node_metrics import measure_logs
+from moldau.runtime.partition_reader import PartitionReader
 from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
-
-if TYPE_CHECKING:
-    from moldau.broker.ports import LogsPort
-    from moldau.kernel.disk import Disk, DiskError
-from moldau.kernel.errors import ProtocolError
-    from moldau.metadata.settings.listeners import Listener as Address
 
 logger = logging.getLogger("moldau.node")
 
@@ -189,7 +185,7 @@ class Node:
             controller=metadata.controller,
             environment=LoopEnvironment(),
             replicas=Replicas(settings.node_id, self._is_known),
-            logs=cast("LogsPort", self._store),
+            logs=PartitionReader(self._store),
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
         )
