@@ -2,10 +2,17 @@
 
 from dataclasses import dataclass, field
 
+from moldau.broker.client_telemetry import ClientTelemetry
 from moldau.broker.deadlines import Deadlines
 from moldau.broker.fetch_sessions import FetchSessions
 from moldau.broker.parking import Parking
-from moldau.broker.ports import ControllerPort, Environment, LogsPort
+from moldau.broker.ports import (
+    ControllerPort,
+    DirectoriesPort,
+    Environment,
+    LoggersPort,
+    LogsPort,
+)
 from moldau.broker.producer_ids import ProducerIds
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -29,6 +36,11 @@ class Broker:
     environment: Environment
     replicas: Replicas
     logs: LogsPort
+    directories: DirectoriesPort
+    loggers: LoggersPort
+    metadata_offset: int = -1
+    """The last offset of the metadata log that the image has."""
+    telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
     write_deadlines: Deadlines = field(init=False)
     fetch_sessions: FetchSessions = field(init=False)
     fetch_bytes_out: int = field(init=False, default=0)

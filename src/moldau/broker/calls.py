@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from moldau.kernel.clock import Instant
-from moldau.protocol.schema import Message
+from moldau.protocol.schema import Buffer, Message
 
 
 class Endpoint(NamedTuple):
@@ -22,13 +22,15 @@ class Peer:
         "fetch_from",
         "host",
         "listener",
+        "port",
         "software_name",
         "software_version",
     )
 
-    def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
+    def __init__(self, listener: str, host: str, advertised: Endpoint, port: int = 0) -> None:
         self.listener = listener
         self.host = host
+        self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
         self.fetch_from: tuple[str | bytes, int] | None = None
@@ -62,9 +64,14 @@ class Call:
         "caller",
         "client_id",
         "correlation_id",
+        "hangs_up",
+        "is_answered",
         "on_close",
         "peer",
+        "pieces",
         "received",
+        "sent",
+        "size",
         "version",
     )
 
@@ -77,6 +84,7 @@ class Call:
         peer: Peer,
         received: Instant,
         caller: Caller,
+        size: int = 0,
     ) -> None:
         self.api_key = api_key
         self.version = version
@@ -85,6 +93,13 @@ class Call:
         self.peer = peer
         self.received = received
         self.caller = caller
+        self.size = size
+        """How many bytes the request had."""
+        # What the caller keeps here until the call's turn comes.
+        self.is_answered = False
+        self.hangs_up = False
+        self.pieces: list[Buffer] | None = None
+        self.sent: Sent | None = None
         self.on_close: Callable[[], None] | None = None
         """Set by who lets the call wait for long: called if the peer goes before the answer."""
 

@@ -1,6 +1,6 @@
 """What the broker needs from outside; the shell fills it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from moldau.controller.commands import Command
@@ -11,6 +11,7 @@ from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.partition import Appended
 from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
+from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 
 class Timer(Protocol):
@@ -39,6 +40,15 @@ class ControllerPort(Protocol):
     @property
     def leader_id(self) -> int | None:
         """The node that leads the quorum, None while nobody does."""
+
+    @property
+    def kraft_version(self) -> int:
+        """The level of kraft.version, which the quorum keeps and no metadata record tells."""
+
+    def describe_quorum(
+        self, request: DescribeQuorumRequest, then: Callable[[DescribeQuorumResponse], None]
+    ) -> None:
+        """Have the quorum's leader tell about it."""
 
     def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
         """Have a command decided; nothing is committed before the call returns.
@@ -98,3 +108,40 @@ class LogsPort(Protocol):
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """A look into a log has shown that it is broken: take it out of service."""
+
+
+class LogSize(NamedTuple):
+    """How much a partition's log takes."""
+
+    partition: TopicPartition
+    size: int
+    """In bytes, without indexes."""
+
+
+class LogDirectory(NamedTuple):
+    """A log directory of this broker."""
+
+    path: str
+    is_online: bool
+    total_bytes: int
+    """The size of its volume; -1 if it is not known, as for one that is offline."""
+    usable_bytes: int
+    """What of it is free for this broker; -1 if it is not known."""
+    logs: Sequence[LogSize]
+
+
+class DirectoriesPort(Protocol):
+    """The log directories of this broker."""
+
+    def describe(self) -> Sequence[LogDirectory]:
+        """Return all of them, those that are offline too; absolute paths, as they are compared."""
+
+
+class LoggersPort(Protocol):
+    """The process' own log, whose levels may be changed while it runs (KIP-412)."""
+
+    def levels(self) -> Mapping[str, str]:
+        """Return the level of each logger by name; that of `root` counts where none is set."""
+
+    def set_level(self, name: str, level: str | None) -> None:
+        """Set the level of a logger that there is, in Kafka's words; None: that of root counts."""
