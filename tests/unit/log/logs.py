@@ -118,8 +118,10 @@ class TestLog:
         if dirty.directory is not None:
             self.disk.sync_directory(dirty.directory)
 
-    def lower_recovery_point(self, to: int) -> None:
+    def lower(self, to: int) -> None:
+        """Replace the checkpoints that are beyond a cut."""
         self.recovery_point = min(self.recovery_point, to)
+        self.log_start = min(self.log_start, to)
 
     def checkpoint(self) -> None:
         self.recovery_point = self.log.recovery_point

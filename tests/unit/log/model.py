@@ -232,7 +232,7 @@ class LogMachine(RuleBasedStateMachine):
         self._write()
         log = self.log.log
         to = log.find_cut(int(log.log_start + share * (log.log_end - log.log_start)))
-        self.log.lower_recovery_point(to)
+        self.log.lower(to)
         self.sure = min(self.sure, to)
         self.written = to
         self.cut.append(list(self.history))
