@@ -29,7 +29,7 @@ test: check  ## All tests: check, oracles, other people's clients, a sample of e
 
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
-	MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
+	MOLDAU_EXPLORE=1 MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
 
 soak: python  ## The long proofs at full counts; results go to docs/proofs/
 	@$(INSTALL) dev

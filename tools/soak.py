@@ -93,7 +93,8 @@ def _run(proof: Proof) -> Result:
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", *proof.tests, f"--junitxml={report}"]
         options = ["-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
-        done = subprocess.run([*command, *options], env=os.environ | proof.environment, check=False)
+        environment = os.environ | proof.environment | {"MOLDAU_EXPLORE": "1"}
+        done = subprocess.run([*command, *options], env=environment, check=False)
         suites = ET.parse(report).getroot()
     suite = next(suites.iter("testsuite"))
     tests, failures, errors, skipped = (

@@ -110,7 +110,7 @@ def truncation_forgets_the_sync_that_is_under_way(patch: pytest.MonkeyPatch) -> 
 
 
 def truncation_comes_before_its_checkpoint(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TestLog, "lower_recovery_point", nothing)
+    patch.setattr(TestLog, "lower", nothing)
 
 
 def truncation_keeps_the_producers(patch: pytest.MonkeyPatch) -> None:
