@@ -182,7 +182,8 @@ class _Opening:
             else:
                 self._disk.sync(segment_path(self._directory, offset, SNAPSHOT))
         if number and segments[number].base_offset == self._recovery_point:
-            yield from self._check_end_of(segments[number - 1])
+            number -= 1  # it was closed after the last sync: its indexes may not be whole
+            yield from self._check_end_of(segments[number])
         bases = {segment.base_offset for segment in segments[: number + 1]}
         start, state.producers = find_snapshot(
             self._disk,

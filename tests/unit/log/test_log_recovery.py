@@ -183,6 +183,21 @@ def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
     check(log)
 
 
+def test_the_aborted_transactions_of_a_segment_closed_at_the_recovery_point_are_known() -> None:
+    """It may have been closed after the last sync; without them, readers would see their records."""
+    log = TestLog(MemoryDisk(), SMALL)
+    log.add(3, producer_id=5, producer_epoch=0, base_sequence=0, attributes=0x10)
+    log.end_transaction(commit=False, producer_id=5, producer_epoch=0)
+    log.add(value=bytes(1900))
+    offset = log.recovery_point = log.log.segments[-1].base_offset
+    before = log.log.read(0, bytes_max=1 << 20, isolation=Isolation.STABLE).aborted
+    assert (offset, len(before)) == (4, 1)
+    log.disk.truncate(segment_path(DIRECTORY, 0, ".txnindex"), 0)
+    log.reopen()
+    assert log.log.read(0, bytes_max=1 << 20, isolation=Isolation.STABLE).aborted == before
+    check(log)
+
+
 def test_the_snapshot_at_the_recovery_point_is_synced() -> None:
     """It may have been written after the last sync, and soon be all that tells of its producers."""
     log = filled(SimulatedDisk(1))
