@@ -184,7 +184,7 @@ def test_a_torn_snapshot_at_the_recovery_point_is_made_anew() -> None:
 
 
 def test_the_aborted_transactions_of_a_segment_closed_at_the_recovery_point_are_known() -> None:
-    """It may have been closed after the last sync; without them, readers would see their records."""
+    """It may have been closed after the last sync; readers would see their records."""
     log = TestLog(MemoryDisk(), SMALL)
     log.add(3, producer_id=5, producer_epoch=0, base_sequence=0, attributes=0x10)
     log.end_transaction(commit=False, producer_id=5, producer_epoch=0)
