@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from moldau.broker.client_telemetry import ClientTelemetry
 from moldau.broker.deadlines import Deadlines
+from moldau.broker.fetch_sessions import FetchSessions
+from moldau.broker.parking import Parking
 from moldau.broker.ports import (
     ControllerPort,
     DirectoriesPort,
@@ -39,6 +41,13 @@ class Broker:
     """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
     produce_deadlines: Deadlines = field(init=False)
+    fetch_sessions: FetchSessions = field(init=False)
+    fetch_bytes_out: int = field(init=False, default=0)
+    """How many bytes were read for fetches and are not sent yet."""
+    parking: Parking = field(init=False)
 
     def __post_init__(self) -> None:
         self.produce_deadlines = Deadlines(self.environment)
+        slots = self.settings.max_incremental_fetch_session_cache_slots
+        self.fetch_sessions = FetchSessions(slots, self.environment.entropy)
+        self.parking = Parking(self.environment)

@@ -14,11 +14,13 @@ from moldau.controller.commands import Command, CreateTopics, RegisterBroker, Up
 from moldau.controller.controller import Controller
 from moldau.controller.create_topics import in_slices
 from moldau.controller.decision import Answer
+from moldau.controller.quorum_description import describe_quorum
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError
 from moldau.metadata.batches import encode_records, in_batches
 from moldau.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
 
@@ -69,13 +71,13 @@ class ControllerHost:
         quorum: Quorum,
         clock: Callable[[], Instant],
         *,
-        apply: Callable[[Change], None],
         idle_interval_ms: int,
     ) -> None:
         self.controller = controller
         self._quorum = quorum
         self._clock = clock
-        self._apply = apply
+        self.apply: Callable[[Change], None] = _answer_at_once
+        """Who acts on what is committed, and answers then; whoever starts the node sets it."""
         self._idle_seconds = idle_interval_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._queue: deque[tuple[Command[Any], Then]] = deque()
@@ -91,6 +93,18 @@ class ControllerHost:
     def leader_id(self) -> int | None:
         """The node that leads the quorum."""
         return self._quorum.leader_id
+
+    @property
+    def kraft_version(self) -> int:
+        """The level of kraft.version."""
+        return self._quorum.member.kraft_version
+
+    def describe_quorum(
+        self, request: DescribeQuorumRequest, then: Callable[[DescribeQuorumResponse], None]
+    ) -> None:
+        """Tell about the quorum."""
+        quorum = self._quorum
+        then(describe_quorum(request, quorum.member, quorum.end_offset, self._clock()))
 
     def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
         """Have a command decided."""
@@ -207,7 +221,7 @@ class ControllerHost:
 
     def _hand_over(self) -> None:
         while self._changes and self._changes[0].end_offset <= self._high_watermark:
-            self._apply(self._changes.popleft())
+            self.apply(self._changes.popleft())
 
     def failed(self) -> None:
         """Nothing is decided any more, and what is not committed is never answered otherwise."""
@@ -283,3 +297,9 @@ class _SlicedCreation:
 
 def _ignore(_: Message | None) -> None:
     """Nobody waits for the answer."""
+
+
+def _answer_at_once(change: Change) -> None:
+    """While a node starts there is nobody yet who acts on changes."""
+    if change.answer is not None:
+        change.answer()

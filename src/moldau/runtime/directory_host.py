@@ -81,6 +81,12 @@ class DirectoryHost:
         self._remove_later(opened.found.deleted, 0.0)
 
     @property
+    def previous_epoch(self) -> int:
+        """The broker's epoch when it closed the directory in good order; else -1."""
+        epoch = self._opened.found.broker_epoch
+        return -1 if epoch is None else epoch
+
+    @property
     def is_online(self) -> bool:
         """Whether it can be used."""
         return self.core.failure is None

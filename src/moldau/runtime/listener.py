@@ -96,7 +96,13 @@ class Listener:
     # ------------------------------------------------------------------- starting and stopping
 
     async def start(self) -> tuple[Address, ...]:
-        """Open all listeners; return them with the ports that they have."""
+        """Open all listeners and serve; return them with the ports that they have."""
+        bound = self.open()
+        self.serve()
+        return bound
+
+    def open(self) -> tuple[Address, ...]:
+        """Open all listeners, whose clients wait until `serve`; return them with their ports."""
         settings = self._settings
         bound = []
         try:
@@ -113,9 +119,12 @@ class Listener:
         except OSError:
             self._close_sockets()
             raise
+        return tuple(bound)
+
+    def serve(self) -> None:
+        """Accept connections."""
         self._accept_again()
         self._check()
-        return tuple(bound)
 
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""

@@ -1,6 +1,7 @@
 """Settings as the log, its store and the controller take them."""
 
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, cast
 
 from moldau.controller.cluster import ControllerSettings, InternalTopic
@@ -14,6 +15,10 @@ from moldau.runtime.log_store import StoreSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+UNLIMITED = 1e300
+"""Kafka's default, the largest number that there is, means no limit."""
 
 
 def log_config_of(topic: TopicSettings) -> LogConfig:
@@ -100,12 +105,13 @@ def store_settings_of(settings: BrokerSettings) -> StoreSettings:
 
 def cleaner_settings_of(settings: BrokerSettings) -> CleanerSettings:
     """Return the settings of compaction."""
+    rate = settings.log_cleaner_io_max_bytes_per_second
     return CleanerSettings(
         threads=max(1, settings.log_cleaner_threads),
         dedupe_buffer_size=settings.log_cleaner_dedupe_buffer_size,
         io_buffer_size=settings.log_cleaner_io_buffer_size,
         io_buffer_load_factor=settings.log_cleaner_io_buffer_load_factor,
-        io_max_bytes_per_second=settings.log_cleaner_io_max_bytes_per_second,
+        io_max_bytes_per_second=rate if rate < UNLIMITED else inf,
         backoff_ms=settings.log_cleaner_backoff_ms,
     )
 

@@ -108,6 +108,12 @@ class LogStore:
             raise
         return cls(opened, context, listener, settings or StoreSettings())
 
+    def configure(self, settings: StoreSettings) -> None:
+        """Go by other settings: how long producers are kept, and how compaction works."""
+        self._settings = settings
+        if self.cleaner is not None and settings.cleaner is not None:
+            self.cleaner.configure(settings.cleaner)
+
     # Finding.
 
     def get(self, partition: TopicPartition) -> PartitionLog:

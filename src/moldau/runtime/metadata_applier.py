@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from moldau.broker.broker import Broker
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from moldau.log.config import LogConfig
-from moldau.log.errors import AppendError
+from moldau.log.errors import AppendError, PartitionOfflineError
 from moldau.log.partition import PartitionLog
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.setting import SettingError
-from moldau.metadata.topics import Partition, Topic
+from moldau.metadata.topics import Partition, Topic, is_reserved
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import (
     AbortTransactionRecord,
@@ -81,6 +81,11 @@ class MetadataApplier:
         self.offset = Offset(0)
         """Everything below is applied."""
 
+    def begin_at(self, offset: Offset) -> None:
+        """The image has everything below."""
+        self.offset = offset
+        self._broker.metadata_offset = offset - 1
+
     def enqueue(self, change: Change) -> None:
         """Have a change applied after those before it."""
         self._queue.append(change)
@@ -98,8 +103,8 @@ class MetadataApplier:
                 except Exception:
                     # The image is what it is; the next start tries the rest again.
                     logger.exception("metadata below offset %s was not applied", change.end_offset)
-                self.offset = change.end_offset
-                self._applied(self.offset)
+                self.begin_at(change.end_offset)
+                self._applied(change.end_offset)
                 if change.answer is not None:
                     change.answer()
 
@@ -234,7 +239,7 @@ class MetadataApplier:
             return
         partition = TopicPartition(topic.name, index)
         try:
-            log = await self._log_of(partition, topic.topic_id)
+            log = await self._log_of(partition, topic.topic_id, self._directory_of(declared))
         except AppendError as error:
             logger.error("%s is offline: %s", partition, error)
             broker.replicas.offline(partition, topic.topic_id)
@@ -256,11 +261,20 @@ class MetadataApplier:
         )
         self._store.changed(partition)
 
-    async def _log_of(self, partition: TopicPartition, topic_id: TopicId) -> PartitionLog:
+    def _directory_of(self, declared: Partition) -> bytes:
+        return declared.directories[declared.replicas.index(self._broker.node_id)]
+
+    async def _log_of(
+        self, partition: TopicPartition, topic_id: TopicId, directory_id: bytes
+    ) -> PartitionLog:
         if (deletion := self._deleting.get(partition)) is not None:
             await asyncio.wait([deletion])
         if partition in self._store:
             return self._store.get(partition)
+        online = {host.identity.directory_id for host in self._store.hosts if host.is_online}
+        if directory_id not in online and not is_reserved(directory_id):
+            # Its records are there: an empty log here would be taken for all of them.
+            raise PartitionOfflineError("its log directory is not there")
         config, _ = self._config_of(partition.topic)
         log = self._store.try_create(partition, topic_id, config)
         return log or await self._store.create(partition, topic_id, config)

@@ -85,8 +85,21 @@ class Controller:
         self.submitted.append((command, then))
 
 
+class ColdDisk(MemoryDisk):
+    """A disk with files that are not in memory."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(**options)
+        self.cold: set[str] = set()
+
+    def read(self, path: str, position: int, size: int) -> bytes:
+        if path in self.cold:
+            raise DiskColdError(path, position, size)
+        return super().read(path, position, size)
+
+
 class Logs:
-    """The port to logs in memory; `cold` makes every first look a miss."""
+    """The port to logs in memory; a slow one loads only when `catch_up` is called."""
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
@@ -107,6 +120,8 @@ class Logs:
         return appended
 
     def warm(self, partition: TopicPartition, cold: DiskColdError, then) -> None:
+        assert cold.path.startswith(str(partition))
+        self.logs[partition].disk.cold.discard(cold.path)
         self.waiting.append(then)
 
     def load(self, pieces, then) -> None:
@@ -143,16 +158,20 @@ class Connection:
     """Gathers answers."""
 
     def __init__(self) -> None:
+        self.calls: list[Call] = []
         self.answers: list[object] = []
         self.sents: list[object] = []
         self.is_open = True
+        self.room = 1 << 30
 
     def answered(self, call, response, sent) -> None:
-        assert not getattr(call, "is_answered", False)
+        assert call not in self.calls, "a call is answered once"
+        self.calls.append(call)
         self.answers.append(response)
         self.sents.append(sent)
 
     def hang_up(self, call) -> None:
+        self.answered(call, None, None)
         self.is_open = False
 
     @property
@@ -174,7 +193,7 @@ class World:
     ) -> None:
         self.environment = Environment()
         self.durability = durability
-        self.disk = MemoryDisk()
+        self.disk = ColdDisk()
         self.logs = Logs(self.environment)
         self.controller = Controller()
         image = ClusterImage()
@@ -192,6 +211,7 @@ class World:
             logs=self.logs,
         )
         self.connection = Connection()
+        self.peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
 
     def _is_known(self, topic: str, index: int) -> bool:
         found = self.broker.image.topics.find(topic)
@@ -232,13 +252,12 @@ class World:
         return self.logs.logs[TopicPartition(topic, index)]
 
     def call(self, api_key: int, version: int, **fields) -> Call:
-        peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
         return Call(
             api_key,
             version,
             7,
             fields.get("client_id", "tester"),
-            peer,
+            self.peer,
             self.environment.now(),
             fields.get("connection", self.connection),
         )
@@ -251,6 +270,7 @@ class World:
         if response is not None:
             assert not connection.answers
             return _again(response, version)
+        self.last_call = call
         return _again(connection.answer, version) if connection.answers else None
 
     def produce(self, request: ProduceRequest, version: int = 11, **fields):
@@ -271,8 +291,21 @@ class World:
         call = self.call(0, version, **fields)
         return handle_produce(self.broker, call, data, frame)
 
+    def produce_later(self, connection: Connection, data, index: int = 0) -> None:
+        """Produce to one partition over a connection of its own, without the flush."""
+        self.produce(produce_request({index: data}), connection=connection)
+
+    def produce_with(self, connection: Connection, data, index: int = 0) -> None:
+        """The same, with the flush."""
+        self.produce_later(connection, data, index)
+        self.flush()
+
     def flush(self) -> None:
         """End the turn: write what is staged, tell who waits."""
+        self.write_staged()
+        self.environment.run()
+
+    def write_staged(self) -> None:
         staged, self.logs.staged = self.logs.staged, {}
         for partition, log in staged.items():
             try:
@@ -282,7 +315,6 @@ class World:
                 continue
             if self.durability is not Durability.FSYNC:
                 self.replicas.stored(partition, log.log)
-        self.environment.run()
 
     def sync(self) -> None:
         """The disk has synced everything."""

@@ -274,7 +274,7 @@ class _Request:
         self._call.answer(self._response)
 
 
-def _last_of_each(topics: Sequence[ProduceTopic]) -> Sequence[ProduceTopic]:
+def _last_of_each(topics: list[ProduceTopic]) -> list[ProduceTopic]:
     """Leave out all but the last of what is sent for one partition, as Kafka does."""
     chosen: dict[tuple[str | bytes | None, int], ProducePartition] = {}
     count = 0
