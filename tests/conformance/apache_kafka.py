@@ -204,11 +204,14 @@ def apache_kafka(
         kafka.kill()
 
 
-def run_java(directory: Path, class_name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_java(
+    directory: Path, class_name: str, *arguments: str, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run a Java program, a class or a source file, with Kafka's class path."""
     return subprocess.run(
         [*_JAVA, class_name, *arguments],
         env=_environment(),
+        input=typed,
         capture_output=True,
         timeout=TOOL_SECONDS_MAX,
         text=True,
