@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from moldau.kernel.clock import Instant
-from moldau.protocol.schema import Message
+from moldau.protocol.schema import Buffer, Message
 
 
 class Endpoint(NamedTuple):
@@ -17,13 +17,24 @@ class Endpoint(NamedTuple):
 class Peer:
     """The other end of a connection, as far as answers depend on it."""
 
-    __slots__ = ("advertised", "host", "listener", "software_name", "software_version")
+    __slots__ = (
+        "advertised",
+        "fetch_from",
+        "host",
+        "listener",
+        "port",
+        "software_name",
+        "software_version",
+    )
 
-    def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
+    def __init__(self, listener: str, host: str, advertised: Endpoint, port: int = 0) -> None:
         self.listener = listener
         self.host = host
+        self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
+        self.fetch_from: tuple[str | bytes, int] | None = None
+        """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""
 
@@ -33,6 +44,10 @@ Sent = Callable[[], None]
 
 class Caller(Protocol):
     """Who waits for an answer: a connection."""
+
+    @property
+    def room(self) -> int:
+        """How many bytes of responses may still be queued for the peer."""
 
     def answered(self, call: "Call", response: Message | None, sent: Sent | None) -> None:
         """Send the response when its turn comes, then call `sent`; None: send nothing."""
@@ -49,8 +64,14 @@ class Call:
         "caller",
         "client_id",
         "correlation_id",
+        "hangs_up",
+        "is_answered",
+        "on_close",
         "peer",
+        "pieces",
         "received",
+        "sent",
+        "size",
         "version",
     )
 
@@ -63,6 +84,7 @@ class Call:
         peer: Peer,
         received: Instant,
         caller: Caller,
+        size: int = 0,
     ) -> None:
         self.api_key = api_key
         self.version = version
@@ -71,6 +93,20 @@ class Call:
         self.peer = peer
         self.received = received
         self.caller = caller
+        self.size = size
+        """How many bytes the request had."""
+        # What the caller keeps here until the call's turn comes.
+        self.is_answered = False
+        self.hangs_up = False
+        self.pieces: list[Buffer] | None = None
+        self.sent: Sent | None = None
+        self.on_close: Callable[[], None] | None = None
+        """Set by who lets the call wait for long: called if the peer goes before the answer."""
+
+    @property
+    def room(self) -> int:
+        """How large the response may be, for the caller not to hold too much for a slow peer."""
+        return self.caller.room
 
     def answer(self, response: Message | None, sent: Sent | None = None) -> None:
         """Answer; `sent` is called when the buffers that the response refers to are free again."""

@@ -108,6 +108,12 @@ class LogStore:
             raise
         return cls(opened, context, listener, settings or StoreSettings())
 
+    def configure(self, settings: StoreSettings) -> None:
+        """Go by other settings: how long producers are kept, and how compaction works."""
+        self._settings = settings
+        if self.cleaner is not None and settings.cleaner is not None:
+            self.cleaner.configure(settings.cleaner)
+
     # Finding.
 
     def get(self, partition: TopicPartition) -> PartitionLog:
@@ -140,6 +146,7 @@ class LogStore:
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
+        host.guard(lambda: host.core.make_folder(partition))
         appended = host.guard(
             lambda: log.append(
                 data,
@@ -158,6 +165,7 @@ class LogStore:
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
+        host.guard(lambda: host.core.make_folder(partition))
         log.append_stored(data, batches, now=self._context.clock())
         self._staged[partition] = host, log
 
@@ -196,29 +204,49 @@ class LogStore:
     async def create(
         self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
     ) -> PartitionLog:
-        """Make a partition in the log directory with the fewest."""
-        online = [host for host in self.hosts if host.is_online]
-        if not online:
-            raise PartitionOfflineError("all log directories are offline")
-        counts = {host.root: 0 for host in online}
-        for place in self._places.values():
-            if place.is_online:
-                counts[place.root] += 1
-        host = min(online, key=lambda host: counts[host.root])
-        self._places[partition] = host
+        """Make a partition in the log directory with the fewest; its files come when it is used."""
+        host = self._place_for(partition)
         try:
             return await host.create(partition, topic_id, config)
         except BaseException:
             del self._places[partition]
             raise
 
-    async def delete(self, partition: TopicPartition) -> None:
-        """Remove a partition."""
-        host = self._leave(partition)
-        log = host.core.logs.get(partition)
-        config = self._context.config_of(partition.topic) if log is None else log.config
-        await host.delete(partition, config.file_delete_delay_ms / 1000)
-        del self._places[partition]
+    def try_create(
+        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog | None:
+        """Make a partition at once; None if `create` has to wait for the disk."""
+        host = self._place_for(partition)
+        log = host.try_create(partition, topic_id, config)
+        if log is None:
+            del self._places[partition]
+        return log
+
+    def _place_for(self, partition: TopicPartition) -> DirectoryHost:
+        online = [host for host in self.hosts if host.is_online]
+        if not online:
+            raise PartitionOfflineError("all log directories are offline")
+        host = min(online, key=lambda host: len(host.core.logs))
+        self._places[partition] = host
+        return host
+
+    async def delete(self, *partitions: TopicPartition) -> None:
+        """Remove partitions; several at once wait for the disk only once."""
+        by_host: dict[DirectoryHost, list[TopicPartition]] = {}
+        for partition in partitions:
+            by_host.setdefault(self._leave(partition), []).append(partition)
+        for host, theirs in by_host.items():
+            await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            for partition in theirs:
+                del self._places[partition]
+
+    def _delay_ms(self, host: DirectoryHost, partitions: Sequence[TopicPartition]) -> int:
+        delay_ms = 0
+        for partition in partitions:
+            log = host.core.logs.get(partition)
+            config = self._context.config_of(partition.topic) if log is None else log.config
+            delay_ms = max(delay_ms, config.file_delete_delay_ms)
+        return delay_ms
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""

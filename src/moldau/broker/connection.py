@@ -1,0 +1,265 @@
+"""A connection: requests take effect in the order they came, and responses leave in that order.
+
+    received ---> started ---> answered ---> left
+             |             |             |
+             |             |             when all before it have left
+             |             by its handler, at once or later
+             when all before it are answered; a Produce when those that are not are Produces
+
+A Produce has been appended when its handler returns, so the next may be appended behind it while
+both wait for their sync. What may not start yet stays in the receive buffer, unread: there is no
+queue of requests. What has started is bounded, in requests and bytes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from moldau.broker.calls import Call, Peer, Sent
+from moldau.broker.router import PRODUCE, Router
+from moldau.kernel.clock import Instant
+from moldau.kernel.errors import ProtocolError
+from moldau.protocol.framing import encode_response
+from moldau.protocol.schema import Buffer, Message
+
+FRAMES_AT_ONCE_MAX: Final = 128
+_NO_API: Final = -1
+
+
+class ConnectionLimits(NamedTuple):
+    """How much a connection may hold."""
+
+    frame_bytes_max: int
+    pending_requests_max: int
+    pending_bytes_max: int
+    unsent_bytes_max: int
+
+
+class Connection:
+    """The order of one connection.
+
+    `wake` is called when there may be something to send or to start; `left` is told each call
+    whose response goes out.
+    """
+
+    __slots__ = (
+        "_barriers",
+        "_calls",
+        "_going",
+        "_is_closed",
+        "_left",
+        "_limits",
+        "_outgoing",
+        "_outgoing_sent",
+        "_pending_bytes",
+        "_queued_bytes",
+        "_router",
+        "_unanswered",
+        "_wake",
+        "has_more",
+        "is_blocked",
+        "is_hanging_up",
+        "must_close",
+        "peer",
+        "unsent_bytes",
+    )
+
+    def __init__(
+        self,
+        router: Router,
+        peer: Peer,
+        limits: ConnectionLimits,
+        wake: Callable[[], None],
+        left: Callable[[Call], None],
+    ) -> None:
+        self.peer = peer
+        self.has_more = False
+        """Whether there are requests in the buffer that could start, but have had their share."""
+        self.is_blocked = False
+        """Whether a request in the buffer waits for its predecessors."""
+        self.is_hanging_up = False
+        """Whether no further request is taken."""
+        self.must_close = False
+        """Whether to close behind what `take` returns."""
+        self.unsent_bytes = 0
+        """What was taken and has not gone to the network; nothing starts until it is 0."""
+        self._router = router
+        self._limits = limits
+        self._wake = wake
+        self._left = left
+        self._calls: deque[Call] = deque()
+        self._unanswered = 0
+        # Of those, the ones behind which nothing may start.
+        self._barriers = 0
+        self._pending_bytes = 0
+        self._queued_bytes = 0
+        self._outgoing: list[Buffer] = []
+        self._outgoing_sent: list[Sent] = []
+        self._going: list[Sent] = []
+        self._is_closed = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every request was answered and every response has gone."""
+        return not self._calls and not self._outgoing and not self.unsent_bytes
+
+    @property
+    def room(self) -> int:
+        """How many bytes of responses may still be queued for the peer."""
+        return max(0, self._limits.unsent_bytes_max - self._queued_bytes - self.unsent_bytes)
+
+    # ------------------------------------------------------------------------------- requests
+
+    def receive(self, data: Buffer, start: int, end: int, now: Instant) -> int:
+        """Start the requests in `data[start:end]` that may start; return where the rest begins.
+
+        A malformed frame is answered by hanging up behind what came before it.
+        """
+        if self.is_hanging_up:
+            return end
+        try:
+            frames, position = self._router.splitter.split(
+                data,
+                start,
+                end,
+                frame_bytes_max=self._limits.frame_bytes_max,
+                frames_max=FRAMES_AT_ONCE_MAX,
+            )
+        except ProtocolError:
+            self.hang_up(self._add(Call(_NO_API, 0, 0, None, self.peer, now, self)))
+            return end
+        self.has_more = len(frames) > 0 and self._has_frame(data, position, end)
+        self.is_blocked = False
+        for frame in frames:
+            if not self._may_start(frame.api_key):
+                self.is_blocked = True
+                break
+            call = Call(
+                frame.api_key,
+                frame.api_version,
+                frame.correlation_id,
+                frame.client_id,
+                self.peer,
+                now,
+                self,
+                frame.end - frame.start,
+            )
+            self._add(call)
+            self._router.start(call, data, frame)
+            start = frame.end
+            if call.hangs_up:
+                return end
+        return start
+
+    def _has_frame(self, data: Buffer, start: int, end: int) -> bool:
+        """Whether there is another frame, or something that will never be one."""
+        if end - start < 4:
+            return False
+        size = int.from_bytes(data[start : start + 4], signed=True)
+        is_incomplete = end - start - 4 < size <= self._limits.frame_bytes_max
+        return not is_incomplete
+
+    def _may_start(self, api_key: int) -> bool:
+        limits = self._limits
+        if self.unsent_bytes or self._queued_bytes >= limits.unsent_bytes_max:
+            return False
+        if not self._unanswered:
+            return True
+        return (
+            api_key == PRODUCE
+            and not self._barriers
+            and len(self._calls) < limits.pending_requests_max
+            and self._pending_bytes < limits.pending_bytes_max
+        )
+
+    def _add(self, call: Call) -> Call:
+        self._calls.append(call)
+        self._unanswered += 1
+        self._pending_bytes += call.size
+        if call.api_key != PRODUCE:
+            self._barriers += 1
+        return call
+
+    # -------------------------------------------------------------------------------- answers
+
+    def answered(self, call: Call, response: Message | None, sent: Sent | None) -> None:
+        """Queue the response until its turn comes."""
+        assert not call.is_answered, "a call is answered once"
+        if self._is_closed:
+            call.is_answered = True
+            if sent is not None:
+                sent()
+            return
+        if response is not None:
+            try:
+                pieces = encode_response(response, call.version, correlation_id=call.correlation_id)
+            except Exception as error:  # noqa: BLE001 - whatever a handler put in
+                self._router.failed(call, error)
+                call.sent = sent
+                self.hang_up(call)
+                return
+            call.pieces = pieces
+            for piece in pieces:
+                self._queued_bytes += len(piece)
+        call.sent = sent
+        self._finish(call)
+
+    def hang_up(self, call: Call) -> None:
+        """Close the connection when the call's turn comes, and take no further request."""
+        assert not call.is_answered, "a call is answered once"
+        call.hangs_up = True
+        self.is_hanging_up = True
+        self._finish(call)
+
+    def _finish(self, call: Call) -> None:
+        call.is_answered = True
+        if self._is_closed:
+            return
+        self._unanswered -= 1
+        self._pending_bytes -= call.size
+        if call.api_key != PRODUCE:
+            self._barriers -= 1
+        calls = self._calls
+        while calls and calls[0].is_answered:
+            self._leave(calls.popleft())
+        self._wake()
+
+    def _leave(self, call: Call) -> None:
+        if call.sent is not None:
+            self._outgoing_sent.append(call.sent)
+        if call.hangs_up:
+            self.must_close = True
+        if self.must_close:
+            return
+        if call.pieces is not None:
+            self._outgoing += call.pieces
+        self._left(call)
+
+    # -------------------------------------------------------------------------------- sending
+
+    def take(self) -> list[Buffer]:
+        """Return what is to be sent now; `gone` says how much of it the network did not take."""
+        outgoing, self._outgoing = self._outgoing, []
+        self._going += self._outgoing_sent
+        self._outgoing_sent.clear()
+        for piece in outgoing:
+            self._queued_bytes -= len(piece)
+        return outgoing
+
+    def gone(self, unsent_bytes: int) -> None:
+        """Say how much of what was taken is still to be sent."""
+        self.unsent_bytes = unsent_bytes
+        if not unsent_bytes and self._going:
+            going, self._going = self._going, []
+            for sent in going:
+                sent()
+
+    def close(self) -> None:
+        """Forget everything: the peer is gone. Answers that come later go nowhere."""
+        self._is_closed = self.is_hanging_up = True
+        waiting = [call.sent for call in self._calls if call.sent is not None]
+        self._calls.clear()
+        self._outgoing.clear()
+        self._going += self._outgoing_sent + waiting
+        self._outgoing_sent.clear()
+        self.gone(0)

@@ -1,0 +1,74 @@
+"""ApiVersions v0-v5: v3 flexible, names the client's software; v5 names who it means to reach.
+
+A version from the future is answered as v0, with the versions there are (KIP-511).
+"""
+
+import re
+from typing import Final
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.served import HANDLERS, Served
+from moldau.metadata.features import SUPPORTED
+from moldau.protocol.apis import API_VERSIONS
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_NO_NODE: Final = -1
+
+
+def handle_api_versions(
+    broker: Broker, call: Call, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    """Tell which APIs and features there are."""
+    if not _is_valid(request, call.version):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    call.peer.software_name = request.client_software_name
+    call.peer.software_version = request.client_software_version
+    # KIP-1242: an address that now leads elsewhere makes the client start over.
+    if request.cluster_id is not None and (
+        request.cluster_id != broker.cluster_id or request.node_id != broker.node_id
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
+    # KAFKA-17492: older Java clients fail on a feature whose lowest level is 0.
+    lowest = 0 if call.version >= 4 else 1
+    return ApiVersionsResponse(
+        api_keys=[_versions(served) for served in HANDLERS.values()],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+            for name, levels in SUPPORTED.items()
+            if levels.lowest >= lowest
+        ],
+        finalized_features_epoch=broker.metadata_offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in broker.image.levels.items()
+        ],
+    )
+
+
+def unsupported_version() -> ApiVersionsResponse:
+    """Return what a client gets, as v0, that asked in a version which we do not know."""
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_versions(HANDLERS[API_VERSIONS])]
+    )
+
+
+def _versions(served: Served) -> ApiVersion:
+    return ApiVersion(api_key=served.api.key, min_version=served.first, max_version=served.last)
+
+
+def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
+    if (request.cluster_id is None) != (request.node_id == _NO_NODE):
+        return False
+    if version < 3:
+        return True
+    names = (request.client_software_name, request.client_software_version)
+    return all(_SOFTWARE.fullmatch(name) for name in names)

@@ -1,0 +1,289 @@
+"""Produce v0-v13. v3 batches of format 2; v9 flexible; v10 tells of a new leader; v13 topic ids.
+
+Below v3 the older record formats are turned into batches.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from moldau._native.frames import Frame, ProducePartition, ProduceTopic, parse_produce
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
+from moldau.broker.leaders import current_leader
+from moldau.kernel.errors import CorruptBatchError, InvalidRecordError, ProtocolError
+from moldau.kernel.ids import Offset
+from moldau.log.errors import AppendError
+from moldau.log.validation import Checked, Writable
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from moldau.records.batch import validate
+from moldau.records.compression import Codec
+from moldau.records.legacy import magic_of, up_convert
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import Replica
+
+ACKS_NONE: Final = 0
+ACKS_LEADER: Final = 1
+ACKS_ALL: Final = -1
+BATCHES_SINCE: Final = 3
+ZSTD_SINCE: Final = 7
+LEADER_SINCE: Final = 10
+TOPIC_IDS_SINCE: Final = 13
+
+_NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
+
+
+def handle_produce(
+    broker: Broker, call: Call, data: Writable, frame: Frame
+) -> ProduceResponse | None:
+    """Append records; answer when they are stored.
+
+    `data` must not change before the turn's end. `ProtocolError` if the request is malformed.
+    """
+    produce = parse_produce(data, frame)
+    topics = produce.topics
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        topics = _last_of_each(topics)
+    request = _Request(broker, call, produce.acks, produce.transactional_id)
+    response = request.append(memoryview(data), topics)
+    if produce.acks == ACKS_NONE:
+        if request.has_errors:
+            call.hang_up()  # a client that wants no answer hears of an error in no other way
+        else:
+            call.answer(None)
+        return None
+    if request.waiting:
+        deadline = call.received.monotonic + produce.timeout_ms / 1000
+        broker.produce_deadlines.add(deadline, request)
+        return None
+    return response
+
+
+class _Request:
+    """A request on its way: a row of the answer for each partition, and those that wait."""
+
+    __slots__ = (
+        "_acks",
+        "_broker",
+        "_call",
+        "_response",
+        "_transactional_id",
+        "has_errors",
+        "is_done",
+        "waiting",
+    )
+
+    def __init__(self, broker: Broker, call: Call, acks: int, transactional_id: str | None) -> None:
+        self._broker = broker
+        self._call = call
+        self._acks = acks
+        self._transactional_id = transactional_id
+        self._response = ProduceResponse()
+        self.waiting: dict[Replica, PartitionProduceResponse] = {}
+        self.has_errors = False
+        self.is_done = False
+
+    # Appending.
+
+    def append(self, data: memoryview, topics: Sequence[ProduceTopic]) -> ProduceResponse:
+        """Append what can be; return the answer, which is complete if nothing waits."""
+        rows = []
+        for topic in topics:
+            name = topic.name
+            topic_id = topic.topic_id
+            if topic_id is not None:
+                known = self._broker.image.topics.find_by_id(topic_id)
+                name = None if known is None else known.name
+            partitions = []
+            for partition in topic.partitions:
+                row = PartitionProduceResponse(
+                    index=partition.index, base_offset=-1, current_leader=_NO_LEADER
+                )
+                partitions.append(row)
+                try:
+                    self._append(name, partition, data, row)
+                except ReplicaError as error:
+                    self._refuse(row, error.code, str(error), name)
+                except AppendError as error:
+                    self._refuse(row, error.code, str(error), name)
+                    row.record_errors = [
+                        BatchIndexAndErrorMessage(
+                            batch_index=number, batch_index_error_message=reason
+                        )
+                        for number, reason in error.record_errors
+                    ]
+            rows.append(
+                TopicProduceResponse(name=topic.name or "", partition_responses=partitions)
+                if topic_id is None
+                else TopicProduceResponse(topic_id=topic_id, partition_responses=partitions)
+            )
+        self._response.responses = rows
+        return self._response
+
+    def _append(
+        self,
+        topic: str | None,
+        partition: ProducePartition,
+        data: memoryview,
+        row: PartitionProduceResponse,
+    ) -> None:
+        acks = self._acks
+        if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+            raise ReplicaError(
+                ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, and may be -1, 0 or 1"
+            )
+        if topic is None:
+            raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        if topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
+            raise ReplicaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
+            )
+        replica = self._broker.replicas.find_leader((topic, partition.index))
+        log = replica.log
+        assert log is not None, "it leads"
+        if acks == ACKS_ALL and replica.is_under_min_in_sync:
+            raise ReplicaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(replica.in_sync)} replicas of {replica.partition} are in sync, "
+                f"acks=all needs {replica.min_in_sync}",
+            )
+        records, checked = self._check(partition, data, log.config.max_message_bytes)
+        row.log_start_offset = log.log_start
+        appended = self._broker.logs.append(
+            replica.partition, records, checked, leader_epoch=replica.leader_epoch
+        )
+        row.base_offset = appended.base_offset
+        row.log_append_time_ms = appended.append_time_ms
+        row.log_start_offset = appended.log_start
+        end = Offset(appended.last_offset + 1)
+        if acks != ACKS_NONE and end > log.high_watermark:
+            self.waiting[replica] = row
+            replica.wait_stored(end, self)
+
+    def _check(
+        self, partition: ProducePartition, data: memoryview, bytes_max: int
+    ) -> tuple[Writable, Checked]:
+        """Return the records by themselves, and what a walk over them has found."""
+        start, end = partition.start, partition.end
+        if end - start > bytes_max:
+            # Before anything is looked at: what is too large is not worth a checksum.
+            raise AppendError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{end - start} bytes are over max.message.bytes, {bytes_max}",
+            )
+        if start == end:
+            raise AppendError(ErrorCode.INVALID_RECORD, "there are no records")
+        records: Writable = data[start:end]
+        version = self._call.version
+        opened_bytes_max = self._broker.settings.moldau_batch_decompressed_max_bytes
+        try:
+            if magic_of(records) < 2:
+                if version >= BATCHES_SINCE:
+                    raise InvalidRecordError(f"Produce v{version} takes batches of format 2 only")
+                records = bytearray(up_convert(records))
+            checked = validate(records, bytes_max=opened_bytes_max)
+        except CorruptBatchError as error:
+            raise AppendError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        except ProtocolError as error:
+            raise AppendError(ErrorCode.INVALID_RECORD, str(error)) from error
+        batch = checked[0][0]
+        if batch.is_transactional:
+            self._refuse_transactional()
+        if version < ZSTD_SINCE and batch.codec == Codec.ZSTD:
+            raise AppendError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_SINCE}"
+            )
+        return records, checked
+
+    def _refuse_transactional(self) -> None:
+        """Refuse a batch that is in no transaction that a coordinator here knows of."""
+        if self._transactional_id is None:
+            raise AppendError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "a transactional batch without a transactional id",
+            )
+        raise AppendError(
+            ErrorCode.INVALID_TXN_STATE, "the partition was not added to the transaction"
+        )
+
+    def _refuse(
+        self,
+        row: PartitionProduceResponse,
+        code: ErrorCode,
+        message: str,
+        topic: str | None,
+    ) -> None:
+        self.has_errors = True
+        row.error_code = code
+        row.error_message = message
+        row.base_offset = -1
+        row.log_append_time_ms = -1
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= LEADER_SINCE:
+            assert topic is not None, "it was looked for by its name"
+            self._name_leader(row, topic)
+
+    def _name_leader(self, row: PartitionProduceResponse, topic: str) -> None:
+        """Tell who leads now, so that the client need not ask (KIP-951)."""
+        leader = current_leader(self._broker, self._call.peer, topic, row.index)
+        row.current_leader = LeaderIdAndEpoch(
+            leader_id=leader.node_id, leader_epoch=leader.leader_epoch
+        )
+        endpoints = self._response.node_endpoints
+        if leader.endpoint and all(known.node_id != leader.node_id for known in endpoints):
+            host, port = leader.endpoint
+            endpoint = NodeEndpoint(node_id=leader.node_id, host=host, port=port)
+            self._response.node_endpoints = [*endpoints, endpoint]
+
+    # Waiting.
+
+    def stored(self, replica: Replica) -> None:
+        """Take note that a partition has it."""
+        self.waiting.pop(replica, None)
+        if not self.waiting and not self.is_done:
+            self._answer()
+
+    def lost(self, replica: Replica, error: ReplicaError) -> None:
+        """Take note that a partition does not have it."""
+        row = self.waiting.pop(replica, None)
+        if row is not None:
+            self._refuse(row, error.code, str(error), replica.partition.topic)
+        if not self.waiting and not self.is_done:
+            self._answer()
+
+    def expire(self) -> None:
+        """Answer for what is still not stored that nobody knows whether it will be."""
+        self.is_done = True
+        for replica, row in self.waiting.items():
+            replica.unwait(self)
+            self._refuse(
+                row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
+            )
+        self._call.answer(self._response)
+
+    def _answer(self) -> None:
+        self.is_done = True
+        self._broker.produce_deadlines.done()
+        self._call.answer(self._response)
+
+
+def _last_of_each(topics: list[ProduceTopic]) -> list[ProduceTopic]:
+    """Leave out all but the last of what is sent for one partition, as Kafka does."""
+    chosen: dict[tuple[str | bytes | None, int], ProducePartition] = {}
+    count = 0
+    for topic in topics:
+        count += len(topic.partitions)
+        for partition in topic.partitions:
+            chosen[topic.topic_id or topic.name, partition.index] = partition
+    if len(chosen) < count:
+        for topic in topics:
+            key = topic.topic_id or topic.name
+            topic.partitions[:] = [p for p in topic.partitions if chosen[key, p.index] is p]
+    return topics

@@ -1,0 +1,63 @@
+"""The APIs that a broker serves: nothing else is advertised, and nothing else is answered."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+from moldau.protocol.apis import APIS, Api
+
+Handler = Callable[..., Any]
+"""`(broker, call, request) -> response | None`; Produce gets a buffer and a frame instead."""
+
+# One line for each: `handlers/<name>.py` has `handle_<name>`.
+_HANDLERS: Final = (
+    "alter_configs",
+    "alter_partition_reassignments",
+    "alter_replica_log_dirs",
+    "api_versions",
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_cluster",
+    "describe_configs",
+    "describe_log_dirs",
+    "describe_quorum",
+    "describe_topic_partitions",
+    "elect_leaders",
+    "fetch",
+    "find_coordinator",
+    "get_telemetry_subscriptions",
+    "incremental_alter_configs",
+    "list_config_resources",
+    "list_partition_reassignments",
+    "metadata",
+    "produce",
+    "push_telemetry",
+    "unregister_broker",
+    "update_features",
+)
+
+
+class Served:
+    """One API that is served, in all its declared stable versions."""
+
+    __slots__ = ("_handler", "api", "first", "last")
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.first = api.first
+        self.last = api.last_stable
+        self._handler: Handler | None = None
+
+    @property
+    def handler(self) -> Handler:
+        """The function that handles its requests; its module is imported when first asked for."""
+        if self._handler is None:
+            name = self.api.module
+            module = import_module(f"moldau.broker.handlers.{name}")
+            self._handler = getattr(module, f"handle_{name}")
+        return self._handler
+
+
+HANDLERS: Final = {api.key: Served(api) for api in APIS if api.module in _HANDLERS}
+"""By API key, in order."""

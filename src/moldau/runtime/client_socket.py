@@ -1,0 +1,269 @@
+"""A client's connection on the event loop: bytes in, frames to the order machine, responses out."""
+
+import asyncio
+from typing import Final, Protocol, cast
+
+from moldau.broker.calls import Call, Peer
+from moldau.broker.connection import Connection, ConnectionLimits
+from moldau.broker.router import Router
+from moldau.kernel.clock import Instant
+from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
+
+TURN_BYTES_MAX: Final = 1 << 20
+"""What is read of one connection before all others had their turn."""
+
+JOINED_BYTES_MAX: Final = 16 << 10
+"""Pieces of responses below this are copied together: cheaper than a long vector."""
+
+
+class Host(Protocol):
+    """What a client's connection needs from its listener."""
+
+    router: Router
+    buffers: ReceiveBuffers
+    limits: ConnectionLimits
+
+    def received(self, size: int) -> Instant:
+        """Count received bytes, see to it that the turn ends, and return the time."""
+
+    def make_room(self) -> None:
+        """End the turn early, because the arena is full."""
+
+    def starved(self, client: "ClientSocket") -> None:
+        """Wake the client when there is room in the buffers."""
+
+    def wake(self, client: "ClientSocket") -> None:
+        """Call `turn` when the turn ends."""
+
+    def left(self, call: Call) -> None:
+        """Measure a call whose response goes out."""
+
+    def sent(self, size: int) -> None:
+        """Count bytes that go out."""
+
+    def lost(self, client: "ClientSocket") -> None:
+        """Forget a connection."""
+
+
+class ClientSocket(asyncio.BufferedProtocol):
+    """One connection of a client."""
+
+    __slots__ = (
+        "_end",
+        "_host",
+        "_is_closing",
+        "_is_reading",
+        "_is_starved",
+        "_limit",
+        "_own",
+        "_start",
+        "_transport",
+        "_turn_bytes",
+        "_unsent_seen",
+        "active",
+        "connection",
+        "is_awake",
+    )
+
+    def __init__(self, host: Host, peer: Peer, now: float) -> None:
+        self.connection = Connection(host.router, peer, host.limits, self._wake, host.left)
+        self.is_awake = False
+        self.active = now
+        """When bytes last came or went."""
+        self._host = host
+        self._transport: asyncio.Transport | None = None
+        self._is_reading = True
+        self._is_starved = False
+        self._is_closing = False
+        # What was read and not started yet, when there is any.
+        self._own: bytearray | None = None
+        self._start = self._end = self._limit = 0
+        self._turn_bytes = 0
+        self._unsent_seen = 0
+
+    # ------------------------------------------------------------------------------ receiving
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+        # Pause and resume at 0 tell exactly when the transport holds bytes of ours: uvloop does
+        # not copy what it is given to write.
+        self._transport.set_write_buffer_limits(high=0, low=0)
+
+    def get_buffer(self, _size: int) -> memoryview:
+        """Return where to read to."""
+        if self._own is not None:
+            return memoryview(self._own)[self._end : self._limit]
+        buffers = self._host.buffers
+        if buffers.is_full:
+            self._host.make_room()
+        return buffers.window()
+
+    def buffer_updated(self, size: int) -> None:
+        """Start the requests that are there."""
+        host = self._host
+        now = host.received(size)
+        self.active = now.monotonic
+        self._turn_bytes += size
+        if self._own is None:
+            buffers = host.buffers
+            start = buffers.position
+            end = start + size
+            rest = self.connection.receive(buffers.arena, start, end, now)
+            if rest > start:
+                buffers.keep(size)
+            if rest < end:
+                self._settle(buffers.arena, rest, end)
+        else:
+            self._end += size
+            self._receive_own(now)
+        self._go_on_reading()
+
+    def eof_received(self) -> bool:
+        """Close: a client that has stopped sending does not wait for answers."""
+        return False
+
+    def _receive_own(self, now: Instant) -> None:
+        """Start what may start of the bytes in the connection's own buffer."""
+        own = self._own
+        assert own is not None
+        rest = self.connection.receive(own, self._start, self._end, now)
+        if rest < self._end:
+            self._settle(own, rest, self._end)
+        else:
+            self._drop_own()
+
+    def _drop_own(self) -> None:
+        self._is_starved = False
+        if self._own is not None:
+            self._host.buffers.retire(self._own)
+            self._own = None
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether there is a whole request that could not start yet."""
+        return self.connection.is_blocked or self.connection.has_more
+
+    def _settle(self, data: bytearray, start: int, end: int) -> None:
+        """Have what is left over in a buffer of the connection's own, with room for what comes."""
+        size = end - start
+        wanted = size if self._is_waiting else _room_wanted(data, start, size)
+        buffers = self._host.buffers
+        own = self._own
+        self._is_starved = wanted > max(CHUNK_BYTES, size) and not buffers.has_room
+        if self._is_starved:
+            wanted = size
+            self._host.starved(self)
+        if own is None or start + wanted > len(own):
+            fresh = buffers.take(wanted)
+            fresh[:size] = memoryview(data)[start:end]
+            self._drop_own()
+            self._own = own = fresh
+            start = 0
+        self._start = start
+        self._end = start + size
+        # A large frame is read to its end and no further: nothing is left over to be copied.
+        self._limit = start + wanted if wanted > CHUNK_BYTES else len(own)
+
+    def _go_on_reading(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        connection = self.connection
+        is_patient = connection.is_blocked or self._is_starved or connection.is_hanging_up
+        has_had_its_share = connection.has_more or self._turn_bytes >= TURN_BYTES_MAX
+        if has_had_its_share and not is_patient:
+            self._wake()
+        is_reading = not is_patient and not has_had_its_share
+        if is_reading != self._is_reading:
+            self._is_reading = is_reading
+            if is_reading:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    # -------------------------------------------------------------------------------- sending
+
+    def _wake(self) -> None:
+        if not self.is_awake:
+            self.is_awake = True
+            self._host.wake(self)
+
+    def turn(self, now: Instant) -> None:
+        """Send what is to be sent, and go on with what has waited."""
+        self.is_awake = False
+        self._turn_bytes = 0
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        connection = self.connection
+        self._send(transport)
+        if connection.must_close or (self._is_closing and connection.is_quiet):
+            transport.close()
+            return
+        if self._own is not None and (self._is_waiting or self._is_starved):
+            self._receive_own(now)
+        self._go_on_reading()
+
+    def _send(self, transport: asyncio.Transport) -> None:
+        pieces = self.connection.take()
+        if not pieces:
+            return
+        size = sum(map(len, pieces))
+        self._host.sent(size)
+        if len(pieces) == 1:
+            transport.write(pieces[0])
+        elif size <= JOINED_BYTES_MAX:
+            transport.write(b"".join(pieces))
+        else:
+            transport.writelines(pieces)
+        self.connection.gone(transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Everything was sent."""
+        self.connection.gone(0)
+        self._wake()
+
+    # --------------------------------------------------------------------------------- ending
+
+    def finish(self) -> None:
+        """Take no further request; close when all answers have gone."""
+        self._is_closing = True
+        self.connection.is_hanging_up = True
+        self._go_on_reading()
+        self._wake()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def check(self, now: float, *, idle_seconds: float | None, stall_seconds: float) -> None:
+        """Cut a client that is idle too long, or has stopped inside a request or response."""
+        unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        if unsent != self._unsent_seen:
+            self._unsent_seen = unsent
+            self.active = now
+        is_inside_request = self._own is not None and not self._is_waiting and not self._is_starved
+        if unsent or is_inside_request:
+            seconds_max: float | None = stall_seconds
+        else:
+            seconds_max = idle_seconds if self.connection.is_quiet else None
+        if seconds_max is not None and now - self.active > seconds_max:
+            self.abort()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Let go of everything."""
+        self._transport = None
+        self._drop_own()
+        self.connection.close()
+        self._host.lost(self)
+
+
+def _room_wanted(data: bytearray, start: int, size: int) -> int:
+    """Return how large a buffer the frame at `start` needs, of which `size` bytes are there."""
+    if size < 4:
+        return CHUNK_BYTES
+    frame_bytes = 4 + int.from_bytes(data[start : start + 4])
+    # A large claim is believed step by step, as its bytes come.
+    return min(frame_bytes, max(GROWTH_BYTES_MAX, 2 * size))

@@ -1,0 +1,72 @@
+"""How many connections there may be: in all, from one address, and new ones in a second."""
+
+import socket
+from collections import Counter
+from typing import Final
+
+from moldau.metadata.settings.broker import BrokerSettings
+
+_MAPPED: Final = "::ffff:"
+
+
+def plain_host(host: str) -> str:
+    """Return an IPv4 address that came through an IPv6 socket as what it is."""
+    return host.removeprefix(_MAPPED) if host.startswith(_MAPPED) and "." in host else host
+
+
+class ConnectionQuota:
+    """Counts connections against the settings, which may change at any time."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._by_host: Counter[str] = Counter()
+        self._second = 0
+        self._accepted = 0
+        self._overrides_text = ""
+        self._overrides: dict[str, int] = {}
+
+    def wait_seconds(self, settings: BrokerSettings, now: float) -> float | None:
+        """Say how long to leave new connections waiting; None: until one is closed."""
+        if self.total >= settings.max_connections:
+            return None
+        if int(now) == self._second and self._accepted >= settings.max_connection_creation_rate:
+            return self._second + 1 - now
+        return 0.0
+
+    def admit(self, host: str, settings: BrokerSettings, now: float) -> bool:
+        """Count a connection in, or say that its address has enough."""
+        if int(now) != self._second:
+            self._second = int(now)
+            self._accepted = 0
+        self._accepted += 1
+        if self._by_host[host] >= self._host_max(host, settings):
+            return False
+        self._by_host[host] += 1
+        self.total += 1
+        return True
+
+    def release(self, host: str) -> None:
+        """Count a connection out."""
+        self.total -= 1
+        self._by_host[host] -= 1
+        if not self._by_host[host]:
+            del self._by_host[host]
+
+    def _host_max(self, host: str, settings: BrokerSettings) -> int:
+        if settings.max_connections_per_ip_overrides != self._overrides_text:
+            self._overrides_text = settings.max_connections_per_ip_overrides
+            self._overrides = dict(_resolve(self._overrides_text))
+        return self._overrides.get(host, settings.max_connections_per_ip)
+
+
+def _resolve(text: str) -> list[tuple[str, int]]:
+    """Return the maximum of each address in `host:count,host:count`."""
+    found = []
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, _, count = pair.rpartition(":")
+        try:
+            addresses = socket.getaddrinfo(name.strip(), None, type=socket.SOCK_STREAM)
+        except socket.gaierror:
+            continue
+        found += [(str(address[4][0]), int(count)) for address in addresses]
+    return found

@@ -1,0 +1,66 @@
+"""The event loop, and what the core gets from it: time, timers and chance."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+import uvloop
+
+from moldau.kernel.clock import Instant
+from moldau.runtime.metrics import Histogram
+
+Result = TypeVar("Result")
+
+DELAY_INTERVAL_SECONDS: Final = 0.1
+
+
+def run(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run until `main` is done."""
+    return uvloop.run(main)
+
+
+def now() -> Instant:
+    """Return both clocks."""
+    return Instant(time.monotonic(), time.time_ns() // 1_000_000)
+
+
+class LoopEnvironment:
+    """Time and chance from the event loop that runs."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def now(self) -> Instant:
+        """Return both clocks."""
+        return now()
+
+    def at(self, monotonic: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+        """Have something done at a time."""
+        # The loop has a clock of its own, which stands still during a turn.
+        return self._loop.call_later(max(0.0, monotonic - time.monotonic()), do)
+
+    def entropy(self, size: int) -> bytes:
+        """Return random bytes."""
+        return os.urandom(size)
+
+
+class LoopDelay:
+    """Measures how late the loop comes to what was due."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+        self._loop = asyncio.get_running_loop()
+        self._due = time.monotonic() + DELAY_INTERVAL_SECONDS
+        self._timer = self._loop.call_later(DELAY_INTERVAL_SECONDS, self._measure)
+
+    def close(self) -> None:
+        """Measure no more."""
+        self._timer.cancel()
+
+    def _measure(self) -> None:
+        late = time.monotonic() - self._due
+        self._histogram.observe(max(0.0, late))
+        self._due = time.monotonic() + DELAY_INTERVAL_SECONDS
+        self._timer = self._loop.call_later(DELAY_INTERVAL_SECONDS, self._measure)

@@ -1,0 +1,311 @@
+"""Clients' connections: accepting them, serving all in turns, and closing them."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from moldau.broker.calls import Call, Endpoint, Peer
+from moldau.broker.connection import ConnectionLimits
+from moldau.broker.router import Router
+from moldau.broker.served import HANDLERS
+from moldau.kernel.clock import Instant
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.listeners import Listener as Address
+from moldau.metadata.settings.listeners import advertised_listeners_of, listeners_of
+from moldau.runtime.client_socket import ClientSocket
+from moldau.runtime.connection_quota import ConnectionQuota, plain_host
+from moldau.runtime.event_loop import now
+from moldau.runtime.listening_sockets import open_sockets
+from moldau.runtime.metrics import Metrics
+from moldau.runtime.receive_buffers import ReceiveBuffers
+
+_log: Final = logging.getLogger(__name__)
+
+ACCEPTED_AT_ONCE_MAX: Final = 64
+ACCEPT_RETRY_SECONDS: Final = 1.0
+CHECK_SECONDS_MAX: Final = 5.0
+
+
+class Listener:
+    """All connections of a broker's clients.
+
+    A turn begins with the first bytes or answers and ends when the loop has come round: then
+    `on_turn` writes what the requests have appended, and each connection gets one write.
+    """
+
+    def __init__(self, router: Router, on_turn: Callable[[], None], metrics: Metrics) -> None:
+        settings = router.broker.settings
+        self.router = router
+        queued = settings.queued_max_request_bytes
+        self.buffers = ReceiveBuffers(queued if queued > 0 else None)
+        self.limits = ConnectionLimits(
+            frame_bytes_max=settings.socket_request_max_bytes,
+            pending_requests_max=settings.moldau_connection_pending_max_requests,
+            pending_bytes_max=settings.moldau_connection_pending_max_bytes,
+            unsent_bytes_max=settings.moldau_connection_unsent_max_bytes,
+        )
+        self._on_turn = on_turn
+        self._loop = asyncio.get_running_loop()
+        self._now: Instant | None = None
+        self._is_turning = False
+        self._awake: list[ClientSocket] = []
+        self._starved: list[ClientSocket] = []
+        self._clients: dict[ClientSocket, None] = {}
+        self._quota = ConnectionQuota()
+        self._sockets: list[tuple[socket.socket, Address]] = []
+        self._is_accepting = False
+        self._is_closed = False
+        self._accepts: set[asyncio.Task[object]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._all_lost = asyncio.Event()
+        self._measure_with(metrics)
+
+    def _measure_with(self, metrics: Metrics) -> None:
+        self._received_bytes = metrics.counter(
+            "moldau_network_received_bytes_total", "Bytes that clients have sent."
+        )
+        self._sent_bytes = metrics.counter("moldau_network_sent_bytes_total", "Bytes of responses.")
+        self._rejected = metrics.counter(
+            "moldau_connections_rejected_total",
+            "Connections closed because of max.connections.per.ip.",
+        )
+        self._accepted = metrics.counter(
+            "moldau_connections_accepted_total", "Connections that clients have opened."
+        )
+        metrics.gauge(
+            "moldau_connections", "Connections of clients now.", lambda: len(self._clients)
+        )
+        self._latencies = {
+            key: metrics.histogram(
+                "moldau_request_seconds",
+                "From the arrival of a request to its response.",
+                api=served.api.name,
+            )
+            for key, served in HANDLERS.items()
+        }
+
+    @property
+    def _settings(self) -> BrokerSettings:
+        return self.router.broker.settings
+
+    # ------------------------------------------------------------------- starting and stopping
+
+    async def start(self) -> tuple[Address, ...]:
+        """Open all listeners and serve; return them with the ports that they have."""
+        bound = self.open()
+        self.serve()
+        return bound
+
+    def open(self) -> tuple[Address, ...]:
+        """Open all listeners, whose clients wait until `serve`; return them with their ports."""
+        settings = self._settings
+        bound = []
+        try:
+            for address in listeners_of(settings):
+                opened = open_sockets(
+                    address.host,
+                    address.port,
+                    backlog=settings.socket_listen_backlog_size,
+                    receive_bytes=settings.socket_receive_buffer_bytes,
+                )
+                real = replace(address, port=opened[0].getsockname()[1])
+                bound.append(real)
+                self._sockets += [(each, real) for each in opened]
+        except OSError:
+            self._close_sockets()
+            raise
+        return tuple(bound)
+
+    def serve(self) -> None:
+        """Accept connections."""
+        self._accept_again()
+        self._check()
+
+    async def close(self, grace_seconds: float) -> None:
+        """Accept nothing more, answer what was asked, and close all connections."""
+        self._is_closed = True
+        self._stop_accepting()
+        self._close_sockets()
+        if self._timer is not None:
+            self._timer.cancel()
+        for client in list(self._clients):
+            client.finish()
+        if self._clients:
+            try:
+                await asyncio.wait_for(self._all_lost.wait(), grace_seconds)
+            except TimeoutError:
+                _log.warning("%d connections were cut with requests open", len(self._clients))
+                for client in list(self._clients):
+                    client.abort()
+                await self._all_lost.wait()
+        if self._accepts:
+            await asyncio.wait(self._accepts)
+
+    def _close_sockets(self) -> None:
+        for each, _ in self._sockets:
+            each.close()
+        self._sockets.clear()
+
+    # ------------------------------------------------------------------------------ accepting
+
+    def _accept_again(self) -> None:
+        if self._is_accepting or self._is_closed:
+            return
+        self._is_accepting = True
+        for each, address in self._sockets:
+            self._loop.add_reader(each, self._accept, each, address)
+
+    def _stop_accepting(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            for each, _ in self._sockets:
+                self._loop.remove_reader(each)
+
+    def _accept(self, listening: socket.socket, address: Address) -> None:
+        for _ in range(ACCEPTED_AT_ONCE_MAX):
+            wait_seconds = self._quota.wait_seconds(self._settings, time.monotonic())
+            if wait_seconds != 0:
+                # As in Kafka, the others wait in the system's backlog.
+                self._stop_accepting()
+                if wait_seconds is not None:
+                    self._loop.call_later(wait_seconds, self._accept_again)
+                return
+            try:
+                accepted, peer_address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # No file descriptors are left, most likely.
+                _log.error("accepting a connection failed: %s", error)
+                self._stop_accepting()
+                self._loop.call_later(ACCEPT_RETRY_SECONDS, self._accept_again)
+                return
+            self._admit(accepted, plain_host(peer_address[0]), address)
+
+    def _admit(self, accepted: socket.socket, host: str, address: Address) -> None:
+        settings = self._settings
+        monotonic = time.monotonic()
+        if not self._quota.admit(host, settings, monotonic):
+            self._rejected.value += 1
+            accepted.close()
+            return
+        self._accepted.value += 1
+        accepted.settimeout(0)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if settings.socket_send_buffer_bytes > 0:
+            accepted.setsockopt(
+                socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes
+            )
+        local = plain_host(accepted.getsockname()[0])
+        peer = Peer(address.name, host, advertised_to(settings, address, local))
+        client = ClientSocket(self, peer, monotonic)
+        self._clients[client] = None
+        self._all_lost.clear()
+        task = self._loop.create_task(self._connect(client, accepted))
+        self._accepts.add(task)
+        task.add_done_callback(self._accepts.discard)
+
+    async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: client, accepted)
+        except OSError:
+            # Gone before it was here.
+            accepted.close()
+            self.lost(client)
+            return
+        if self._is_closed:
+            client.finish()
+
+    def lost(self, client: ClientSocket) -> None:
+        """Forget a connection."""
+        del self._clients[client]
+        self._quota.release(client.connection.peer.host)
+        self._accept_again()
+        if self._starved:
+            self._schedule()
+        if not self._clients:
+            self._all_lost.set()
+
+    # ---------------------------------------------------------------------------------- turns
+
+    def received(self, size: int) -> Instant:
+        """Count received bytes, see to it that the turn ends, and return the time."""
+        self._received_bytes.value += size
+        if self._now is None:
+            self._now = now()
+            self._schedule()
+        return self._now
+
+    def make_room(self) -> None:
+        """End the turn early, because the arena is full."""
+        self._on_turn()
+        self.buffers.end_turn()
+
+    def starved(self, client: ClientSocket) -> None:
+        """Wake the client when there is room in the buffers."""
+        self._starved.append(client)
+
+    def wake(self, client: ClientSocket) -> None:
+        """Call `turn` when the turn ends."""
+        self._awake.append(client)
+        self._schedule()
+
+    def left(self, call: Call) -> None:
+        """Measure a call whose response goes out."""
+        latency = self._latencies.get(call.api_key)
+        if latency is not None:
+            latency.observe(time.monotonic() - call.received.monotonic)
+
+    def sent(self, size: int) -> None:
+        """Count bytes that go out."""
+        self._sent_bytes.value += size
+
+    def _schedule(self) -> None:
+        if not self._is_turning:
+            self._is_turning = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_turning = False
+        self._now = None
+        try:
+            self._on_turn()
+        finally:
+            self.buffers.end_turn()
+            if self._starved and self.buffers.has_room:
+                self._awake += self._starved
+                self._starved = []
+            awake, self._awake = self._awake, []
+            if awake:
+                instant = now()
+                for client in awake:
+                    client.turn(instant)
+
+    def _check(self) -> None:
+        """Cut clients that are idle or stuck."""
+        settings = self._settings
+        idle_ms = settings.connections_max_idle_ms
+        idle_seconds = idle_ms / 1000 if idle_ms >= 0 else None
+        stall_seconds = settings.moldau_connection_stall_max_ms / 1000
+        monotonic = time.monotonic()
+        for client in list(self._clients):
+            client.check(monotonic, idle_seconds=idle_seconds, stall_seconds=stall_seconds)
+        shortest = min(stall_seconds, CHECK_SECONDS_MAX if idle_seconds is None else idle_seconds)
+        interval = min(CHECK_SECONDS_MAX, max(0.02, shortest / 4))
+        self._timer = self._loop.call_later(interval, self._check)
+
+
+def advertised_to(settings: BrokerSettings, address: Address, local: str) -> Endpoint:
+    """Return the address that a client is told which reached us at `local`."""
+    for told in advertised_listeners_of(settings) or ():
+        if told.name == address.name:
+            return Endpoint(told.host, told.port or address.port)
+    if ipaddress.ip_address(local.partition("%")[0]).is_loopback:
+        return Endpoint("localhost", address.port)
+    return Endpoint(local, address.port)

@@ -1,0 +1,130 @@
+"""What a node counts and measures, and its text in Prometheus' format."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+SECONDS: Final = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0, 30.0,
+)  # fmt: skip
+"""The buckets of times: from a request in memory to a long poll."""
+
+
+class Metric(Protocol):
+    """Something with one or more values."""
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """Return what follows the name, further labels, and the value, for each value."""
+
+
+class Counter:
+    """A number that only grows; Prometheus computes rates from it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """Return the value."""
+        yield "", "", self.value
+
+
+class Gauge:
+    """A number that is read when somebody looks."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self._read = read
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """Return the value."""
+        yield "", "", self._read()
+
+
+class Histogram:
+    """How often values fell below each bound."""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float] = SECONDS) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """Return the buckets, each with those below it, the sum and the count."""
+        total = 0
+        for bound, count in zip((*self._bounds, "+Inf"), self._counts, strict=True):
+            total += count
+            yield "_bucket", f'le="{bound}"', total
+        yield "_sum", "", self._sum
+        yield "_count", "", total
+
+
+class Metrics:
+    """All metrics of a node, by name and labels."""
+
+    def __init__(self) -> None:
+        # For each name its help, its kind, and its metrics by their labels.
+        self._families: dict[str, tuple[str, str, dict[str, Metric]]] = {}
+
+    def counter(self, name: str, about: str, **labels: str) -> Counter:
+        """Add a counter."""
+        counter = Counter()
+        self._add(name, "counter", about, labels, counter)
+        return counter
+
+    def gauge(self, name: str, about: str, read: Callable[[], float], **labels: str) -> None:
+        """Add a gauge, or replace the one with the same name and labels."""
+        self._add(name, "gauge", about, labels, Gauge(read))
+
+    def histogram(self, name: str, about: str, **labels: str) -> Histogram:
+        """Add a histogram of seconds."""
+        histogram = Histogram()
+        self._add(name, "histogram", about, labels, histogram)
+        return histogram
+
+    def remove(self, name: str, **labels: str) -> None:
+        """Remove a metric whose subject is gone."""
+        self._families[name][2].pop(_render_labels(labels), None)
+
+    def render(self) -> str:
+        """Return the values of now, as text."""
+        return "".join(self._lines())
+
+    def _add(
+        self, name: str, kind: str, about: str, labels: dict[str, str], metric: Metric
+    ) -> None:
+        family = self._families.setdefault(name, (kind, about, {}))
+        assert family[:2] == (kind, about), f"{name} is two different things"
+        family[2][_render_labels(labels)] = metric
+
+    def _lines(self) -> Iterator[str]:
+        for name, (kind, about, metrics) in sorted(self._families.items()):
+            yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
+            for labels, metric in metrics.items():
+                for suffix, further, value in metric.samples():
+                    shown = ",".join(filter(None, (labels, further)))
+                    braces = f"{{{shown}}}" if shown else ""
+                    yield f"{name}{suffix}{braces} {value}\n"
+
+
+def _render_labels(labels: dict[str, str]) -> str:
+    return ",".join(f'{key}="{_escape(value)}"' for key, value in sorted(labels.items()))
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,74 @@
+"""Where received bytes are: one arena for all connections, and buffers for what does not fit."""
+
+from typing import Final
+
+CHUNK_BYTES: Final = 64 << 10
+"""How much is read at once."""
+
+ARENA_BYTES: Final = 1 << 20
+KEPT_BYTES_MAX: Final = 16 << 20
+GROWTH_BYTES_MAX: Final = 2 << 20
+
+
+class ReceiveBuffers:
+    """Memory to receive into; nothing is reused before the turn ends, because the log refers to it.
+
+    Most requests arrive whole, and are read into the arena, one behind the other. A connection
+    that has read a part of a request continues in a buffer of its own. An idle one holds nothing.
+    """
+
+    def __init__(self, own_bytes_max: int | None) -> None:
+        self.arena = bytearray(ARENA_BYTES)
+        self.position = 0
+        """Where the next bytes go."""
+        self.own_bytes = 0
+        """The size of all buffers that connections own."""
+        self._view = memoryview(self.arena)
+        self._own_bytes_max = own_bytes_max
+        # Fresh memory costs page faults, ten times what copying costs.
+        self._kept: dict[int, list[bytearray]] = {}
+        self._kept_bytes = 0
+        self._retired: list[bytearray] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the turn has to end before more is read into the arena."""
+        return self.position + CHUNK_BYTES > ARENA_BYTES
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a connection may own more than a chunk; the last one may exceed the bound."""
+        return self._own_bytes_max is None or self.own_bytes < self._own_bytes_max
+
+    def window(self) -> memoryview:
+        """Return the part of the arena that is read into next."""
+        return self._view[self.position : self.position + CHUNK_BYTES]
+
+    def keep(self, size: int) -> None:
+        """Leave alone what was read into the window, until the turn ends."""
+        self.position += size
+
+    def take(self, size: int) -> bytearray:
+        """Return a buffer with at least this size, for one connection."""
+        size = max(CHUNK_BYTES, 1 << (size - 1).bit_length())
+        self.own_bytes += size
+        kept = self._kept.get(size)
+        if kept:
+            self._kept_bytes -= size
+            return kept.pop()
+        return bytearray(size)
+
+    def retire(self, buffer: bytearray) -> None:
+        """Give a buffer back; somebody may refer to it until the turn ends."""
+        self.own_bytes -= len(buffer)
+        self._retired.append(buffer)
+
+    def end_turn(self) -> None:
+        """Reuse everything that was given back."""
+        self.position = 0
+        for buffer in self._retired:
+            size = len(buffer)
+            if self._kept_bytes + size <= KEPT_BYTES_MAX:
+                self._kept.setdefault(size, []).append(buffer)
+                self._kept_bytes += size
+        self._retired.clear()
