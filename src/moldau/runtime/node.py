@@ -1,21 +1,29 @@
 """A node: broker, controller and logs put together, started and stopped in order."""
 
 import asyncio
+import errno
 import logging
 import os
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.router import Router
+from moldau.kernel.disk import Disk, DiskError
+from moldau.kernel.errors import ProtocolError
 from moldau.log.config import Durability, LogConfig
+from moldau.log.errors import DirectoryRefusedError
 from moldau.log.identity import MetaProperties
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.image import ClusterImage
+from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.metadata.settings.listeners import Listener as Address
+from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
+from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.event_loop import LoopDelay, LoopEnvironment, now
 from moldau.runtime.formatting import prepare_directories, prepare_memory
@@ -30,14 +38,30 @@ from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.node_metrics import measure_logs
-from moldau.runtime.registration import Registration
-
-if TYPE_CHECKING:
-    from moldau.broker.ports import LogsPort
-    from moldau.kernel.disk import Disk
-    from moldau.metadata.settings.listeners import Listener as Address
+from moldau.runtime.partition_reader import PartitionReader
+from moldau.runtime.process_limits import open_files_for_logs
+from moldau.runtime.registration import Registration, RegistrationRefusedError
 
 logger = logging.getLogger("moldau.node")
+
+
+class ListenError(Exception):
+    """A listener cannot be opened."""
+
+
+REFUSALS = (
+    DirectoryInUseError,
+    DirectoryRefusedError,
+    DiskError,
+    ListenError,
+    ProtocolError,
+    RegistrationRefusedError,
+)
+"""What is wrong with what a node was given, and not with the node."""
+
+
+class StartRefusedError(Exception):
+    """A node cannot start; one line for its operator."""
 
 
 class Node:
@@ -70,9 +94,11 @@ class Node:
         """Start everything; what was started is stopped again if something fails."""
         try:
             await self._start()
-        except BaseException:
+        except BaseException as error:
             self._hurry.set()
             await self.stop()
+            if isinstance(error, REFUSALS):
+                raise StartRefusedError(str(error)) from error
             raise
 
     async def stop(self) -> None:
@@ -137,7 +163,9 @@ class Node:
             notice=self._watch.notice,
             durability=Durability(settings.durability),
             recovery_threads=settings.num_recovery_threads_per_data_dir,
-            open_files_max=settings.moldau_open_files_max,
+            open_files_max=open_files_for_logs(
+                settings.moldau_open_files_max, len(settings.log_directories)
+            ),
             locks=prepared.locks,
         )
         roots = settings.log_directories
@@ -157,7 +185,7 @@ class Node:
             controller=metadata.controller,
             environment=LoopEnvironment(),
             replicas=Replicas(settings.node_id, self._is_known),
-            logs=cast("LogsPort", self._store),
+            logs=PartitionReader(self._store),
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
         )
@@ -176,7 +204,10 @@ class Node:
         listener = Listener(router, self.flush, self.metrics)
         self._listener = listener
         self._running.push_async_callback(self._registration.leave)
-        self.addresses = listener.open()
+        try:
+            self.addresses = listener.open()
+        except OSError as error:
+            raise ListenError(_unopened(self.settings, error)) from error
         self._running.push_async_callback(self._stop_serving)
         epochs = [host.previous_epoch for host in self._store.hosts]
         await self._registration.register(
@@ -250,6 +281,14 @@ class Node:
         self.settings = self._broker.settings
         self._metadata.rules.change(self._broker.layers, self._broker.settings)
         self._store.configure(store_settings_of(self._broker.settings))
+
+
+def _unopened(settings: BrokerSettings, error: OSError) -> str:
+    wanted = ", ".join(f"{each.host or '*'}:{each.port}" for each in listeners_of(settings))
+    reason = error.strerror or str(error)
+    if error.errno == errno.EADDRINUSE:
+        reason = "another program listens there; choose another port, such as --port 0 for any"
+    return f"cannot listen on {wanted}: {reason}"
 
 
 def _log_failure(call: Call, error: Exception) -> None:
