@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.apache_kafka import apache_kafka
+from tests.conformance.apache_kafka import FRUGAL, apache_kafka
 
 IS_APACHE = os.environ.get("MOLDAU_CONFORMANCE_BROKER") == "apache"
 READY = re.compile(r"^ready (\S+):(\d+)$", re.MULTILINE)
@@ -46,9 +46,11 @@ def run_broker(
 
 
 @contextmanager
-def run_apache(directory: Path, settings: Mapping[str, str]) -> Iterator[RunningBroker]:
-    """Run Apache Kafka 4.3.1."""
-    with apache_kafka(directory, settings) as kafka:
+def run_apache(
+    directory: Path, settings: Mapping[str, str], options: Sequence[str] = FRUGAL
+) -> Iterator[RunningBroker]:
+    """Run Apache Kafka 4.3.1, with these options for its Java machine."""
+    with apache_kafka(directory, settings, options=options) as kafka:
         assert kafka.process is not None
         yield RunningBroker("127.0.0.1", kafka.port, kafka.process.pid)
 
@@ -58,8 +60,9 @@ def run_moldau(directory: Path, settings: Mapping[str, str]) -> Iterator[Running
     """Run `moldau start` as a user does, and expect that it ends cleanly."""
     directory.mkdir(parents=True, exist_ok=True)
     output = directory / "moldau.out"
-    command = [sys.executable, "-m", "moldau", "start", "--port", "0", "--data"]
-    command += [str(directory / "data"), *(f"--set={key}={settings[key]}" for key in settings)]
+    moldau = str(Path(sys.executable).with_name("moldau"))
+    command = [moldau, "start", "--port", "0", "--data", str(directory / "data")]
+    command += [f"--set={key}={settings[key]}" for key in settings]
     with output.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
     try:
