@@ -13,6 +13,7 @@ from moldau.broker.ports import (
     LoggersPort,
     LogsPort,
 )
+from moldau.broker.producer_ids import ProducerIds
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
@@ -40,14 +41,21 @@ class Broker:
     metadata_offset: int = -1
     """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
-    produce_deadlines: Deadlines = field(init=False)
+    write_deadlines: Deadlines = field(init=False)
     fetch_sessions: FetchSessions = field(init=False)
     fetch_bytes_out: int = field(init=False, default=0)
     """How many bytes were read for fetches and are not sent yet."""
     parking: Parking = field(init=False)
+    producer_ids: ProducerIds = field(init=False)
 
     def __post_init__(self) -> None:
-        self.produce_deadlines = Deadlines(self.environment)
+        self.write_deadlines = Deadlines(self.environment)
         slots = self.settings.max_incremental_fetch_session_cache_slots
         self.fetch_sessions = FetchSessions(slots, self.environment.entropy)
         self.parking = Parking(self.environment)
+        self.producer_ids = ProducerIds(self.controller, self._identity)
+
+    def _identity(self) -> tuple[int, int]:
+        """Return the broker's id and the epoch of its registration."""
+        registration = self.image.brokers.find(self.node_id)
+        return self.node_id, -1 if registration is None else registration.broker_epoch

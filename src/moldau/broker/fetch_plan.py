@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from moldau.broker.broker import Broker
 from moldau.broker.fetch_sessions import Wanted
 from moldau.broker.ports import Piece
-from moldau.kernel.disk import DiskColdError, DiskError
+from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset
-from moldau.log.errors import CorruptIndexError, CorruptLogError, OffsetOutOfRangeError
+from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
 from moldau.log.leader_epochs import UNKNOWN_END, EpochEnd
 from moldau.log.reading import Isolation, Read
 from moldau.protocol.errors import ErrorCode
@@ -107,7 +107,7 @@ def look(
         raise ColdError(replica, error) from error
     except OffsetOutOfRangeError as error:
         return Found(wanted, replica, None, ReplicaError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)))
-    except (DiskError, CorruptLogError, CorruptIndexError) as error:
+    except UNREADABLE as error:
         broker.logs.failed(replica.partition, error)
         return Found(wanted, replica, None, ReplicaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
     return Found(wanted, replica, read)

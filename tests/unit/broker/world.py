@@ -209,6 +209,8 @@ class World:
             environment=self.environment,
             replicas=self.replicas,
             logs=self.logs,
+            directories=None,
+            loggers=None,
         )
         self.connection = Connection()
         self.peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))

@@ -62,7 +62,7 @@ def handle_produce(
         return None
     if request.waiting:
         deadline = call.received.monotonic + produce.timeout_ms / 1000
-        broker.produce_deadlines.add(deadline, request)
+        broker.write_deadlines.add(deadline, request)
         return None
     return response
 
@@ -270,7 +270,7 @@ class _Request:
 
     def _answer(self) -> None:
         self.is_done = True
-        self._broker.produce_deadlines.done()
+        self._broker.write_deadlines.done()
         self._call.answer(self._response)
 
 
