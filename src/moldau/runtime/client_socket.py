@@ -207,16 +207,15 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def _send(self, transport: asyncio.Transport) -> None:
         pieces = self.connection.take()
-        if not pieces:
-            return
-        size = sum(map(len, pieces))
-        self._host.sent(size)
-        if len(pieces) == 1:
-            transport.write(pieces[0])
-        elif size <= JOINED_BYTES_MAX:
-            transport.write(b"".join(pieces))
-        else:
-            transport.writelines(pieces)
+        if pieces:
+            size = sum(map(len, pieces))
+            self._host.sent(size)
+            if len(pieces) == 1:
+                transport.write(pieces[0])
+            elif size <= JOINED_BYTES_MAX:
+                transport.write(b"".join(pieces))
+            else:
+                transport.writelines(pieces)
         self.connection.gone(transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
