@@ -23,6 +23,9 @@ from moldau.protocol.framing import encode_response
 from moldau.protocol.schema import Buffer, Message
 
 FRAMES_AT_ONCE_MAX: Final = 128
+QUEUED_BYTES_MAX: Final = 64 << 10
+"""What is queued is sent before more is answered: whoever does not read gets no further."""
+
 _NO_API: Final = -1
 
 
@@ -163,7 +166,7 @@ class Connection:
 
     def _may_start(self, api_key: int) -> bool:
         limits = self._limits
-        if self.unsent_bytes or self._queued_bytes >= limits.unsent_bytes_max:
+        if self.unsent_bytes or self._queued_bytes >= QUEUED_BYTES_MAX:
             return False
         if not self._unanswered:
             return True
