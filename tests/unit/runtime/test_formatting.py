@@ -50,7 +50,7 @@ def test_a_directory_is_formatted_for_the_release_that_was_asked_for(tmp_path: P
     prepare(tmp_path, metadata_version="4.3")
     records = read_snapshot((tmp_path / BOOTSTRAP_FILE).read_bytes()).records
     assert FeatureLevelRecord(name="metadata.version", feature_level=30) in records
-    with pytest.raises(DirectoryRefusedError, match="there is no release 2.8"):
+    with pytest.raises(DirectoryRefusedError, match=r"there is no release 2\.8"):
         prepare(tmp_path / "other", metadata_version="2.8")
 
 
