@@ -125,6 +125,11 @@ class Listener:
         self._accept_again()
         self._check()
 
+    def settings_changed(self) -> None:
+        """There may be room for more connections now."""
+        if self._sockets:
+            self._accept_again()
+
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""
         self._is_closed = True
