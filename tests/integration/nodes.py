@@ -150,7 +150,9 @@ class Client:
     def delete(self, *names: str) -> list[int]:
         """Delete topics; return their error codes."""
         topics = [DeleteTopicState(name=name) for name in names]
-        answer = self.ask(DeleteTopicsRequest(topics=topics, timeout_ms=30_000), DeleteTopicsResponse, 6)
+        answer = self.ask(
+            DeleteTopicsRequest(topics=topics, timeout_ms=30_000), DeleteTopicsResponse, 6
+        )
         return [topic.error_code for topic in answer.responses]
 
     def topics(self) -> dict[str, int]:
