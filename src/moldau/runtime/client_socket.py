@@ -150,8 +150,10 @@ class ClientSocket(asyncio.BufferedProtocol):
         wanted = size if self._is_waiting else _room_wanted(data, start, size)
         buffers = self._host.buffers
         own = self._own
-        self._is_starved = wanted > max(CHUNK_BYTES, size) and not buffers.has_room
-        if self._is_starved:
+        # Whoever has begun with a large frame may end it, or all would wait for each other.
+        has_begun = own is not None and len(own) > CHUNK_BYTES
+        is_starved = wanted > CHUNK_BYTES and not has_begun and not buffers.has_room
+        if is_starved:
             wanted = size
             self._host.starved(self)
         if own is None or start + wanted > len(own):
@@ -160,6 +162,7 @@ class ClientSocket(asyncio.BufferedProtocol):
             self._drop_own()
             self._own = own = fresh
             start = 0
+        self._is_starved = is_starved
         self._start = start
         self._end = start + size
         # A large frame is read to its end and no further: nothing is left over to be copied.
@@ -207,16 +210,15 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def _send(self, transport: asyncio.Transport) -> None:
         pieces = self.connection.take()
-        if not pieces:
-            return
-        size = sum(map(len, pieces))
-        self._host.sent(size)
-        if len(pieces) == 1:
-            transport.write(pieces[0])
-        elif size <= JOINED_BYTES_MAX:
-            transport.write(b"".join(pieces))
-        else:
-            transport.writelines(pieces)
+        if pieces:
+            size = sum(map(len, pieces))
+            self._host.sent(size)
+            if len(pieces) == 1:
+                transport.write(pieces[0])
+            elif size <= JOINED_BYTES_MAX:
+                transport.write(b"".join(pieces))
+            else:
+                transport.writelines(pieces)
         self.connection.gone(transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
