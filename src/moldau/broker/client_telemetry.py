@@ -13,7 +13,7 @@ from moldau.metadata.settings.kafka_resources import ClientMetricsSettings
 
 INSTANCES_MAX: Final = 16_384
 """Beyond these the client that was silent longest is forgotten."""
-SERIES_MAX: Final = 50_000
+SERIES_MAX: Final = 20_000
 """Over all clients; beyond these only what is kept already is renewed."""
 LABEL_LENGTH_MAX: Final = 256
 SILENCE_SECONDS_MIN: Final = 60.0
