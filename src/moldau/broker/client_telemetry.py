@@ -182,10 +182,18 @@ def subscription_of(
 def _matches(rules: Iterable[str], attributes: Mapping[str, str | None]) -> bool:
     for rule in rules:
         name, _, pattern = rule.partition("=")
-        value = attributes[name]
-        if value is None or re.fullmatch(pattern, value) is None:
+        value = attributes.get(name)
+        if value is None or not _fits(pattern, value):
             return False
     return True
+
+
+def _fits(pattern: str, value: str) -> bool:
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:
+        # Apache Kafka may have let it into the log: Java's patterns are not quite Python's.
+        return False
 
 
 def _attributes(instance_id: bytes, call: Call) -> dict[str, str | None]:

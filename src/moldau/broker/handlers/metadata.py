@@ -12,6 +12,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.forwarding import decide
 from moldau.broker.internal_topics import INTERNAL_TOPICS
+from moldau.broker.slices import answer_in_slices
 from moldau.broker.topic_view import TopicView
 from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES
@@ -144,19 +145,7 @@ def _answer(
     view = TopicView(broker, call.peer)
     topics: list[MetadataResponseTopic] = []
     slices = _fill(topics, view, rows, call.version)
-
-    def go_on() -> MetadataResponse | None:
-        for _ in slices:
-            broker.environment.at(broker.environment.now().monotonic, resume)
-            return None
-        return _response(broker, view, request, topics)
-
-    def resume() -> None:
-        response = go_on()
-        if response is not None:
-            call.answer(response)
-
-    return go_on()
+    return answer_in_slices(broker, call, slices, lambda: _response(broker, view, request, topics))
 
 
 def _fill(
