@@ -12,7 +12,6 @@ from typing import Final
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.connection import ConnectionLimits
 from moldau.broker.router import Router
-from moldau.broker.served import HANDLERS
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import Listener as Address
@@ -86,7 +85,7 @@ class Listener:
                 "From the arrival of a request to its response.",
                 api=served.api.name,
             )
-            for key, served in HANDLERS.items()
+            for key, served in self.router.served.items()
         }
 
     @property
@@ -125,6 +124,11 @@ class Listener:
         """Accept connections."""
         self._accept_again()
         self._check()
+
+    def settings_changed(self) -> None:
+        """There may be room for more connections now."""
+        if self._sockets:
+            self._accept_again()
 
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""
@@ -185,9 +189,9 @@ class Listener:
                 self._stop_accepting()
                 self._loop.call_later(ACCEPT_RETRY_SECONDS, self._accept_again)
                 return
-            self._admit(accepted, plain_host(peer_address[0]), address)
+            self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
 
-    def _admit(self, accepted: socket.socket, host: str, address: Address) -> None:
+    def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
         settings = self._settings
         monotonic = time.monotonic()
         if not self._quota.admit(host, settings, monotonic):
@@ -203,7 +207,8 @@ class Listener:
                 socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes
             )
         local = plain_host(accepted.getsockname()[0])
-        peer = Peer(address.name, host, advertised_to(settings, address, local))
+        advertised = advertised_to(settings, address, local)
+        peer = Peer(address.name, host, advertised, port)
         client = ClientSocket(self, peer, monotonic)
         self._clients[client] = None
         self._all_lost.clear()

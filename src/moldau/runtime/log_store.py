@@ -45,6 +45,7 @@ class StoreSettings:
 
     retention_check_interval_ms: int = 300_000
     removal_interval_ms: int = 10_000
+    producer_expiration_check_interval_ms: int = 600_000
     producer_id_expiration_ms: int = DAY_MS
     cleaner: CleanerSettings | None = field(default_factory=CleanerSettings)
     """None: nothing is compacted."""
@@ -285,6 +286,9 @@ class LogStore:
                 self._sweep(settings.retention_check_interval_ms, self._apply_retention)
             )
             group.create_task(self._sweep(settings.removal_interval_ms, self._remove_files))
+            group.create_task(
+                self._sweep(settings.producer_expiration_check_interval_ms, self._expire_producers)
+            )
             if self.cleaner is not None:
                 group.create_task(self.cleaner.run())
 
@@ -317,10 +321,14 @@ class LogStore:
         if self.cleaner is not None and self.cleaner.is_compacting(partition):
             return  # it reads the segments; the next time will do
         now = self._context.clock()
-        log.expire_producers(now, self._settings.producer_id_expiration_ms)
         up_to = host.core.removable_to(partition)
         if await host.warmed(lambda: log.apply_retention(now, up_to=up_to)):
             self.changed(partition)
+
+    async def _expire_producers(
+        self, _host: DirectoryHost, _: TopicPartition, log: PartitionLog
+    ) -> None:
+        log.expire_producers(self._context.clock(), self._settings.producer_id_expiration_ms)
 
     async def _remove_files(
         self, host: DirectoryHost, _: TopicPartition, log: PartitionLog

@@ -5,11 +5,12 @@ between two turns of its loop; time is virtual.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop
+from typing import Any
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.ports import LogDirectory
-from moldau.controller.commands import Command
 from moldau.metadata.features import LATEST_LEVEL
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.apis import api_of
@@ -30,7 +31,7 @@ class Deciding:
         self.is_gone = False
         self.kraft_version = 1
         self.asked: list[Callable[[], None]] = []
-        self.commands: list[Command] = []
+        self.commands: list[Any] = []
         self.quorum = DescribeQuorumResponse()
 
     @property
@@ -41,7 +42,7 @@ class Deciding:
         self.commands.append(command)
         self.asked.append(lambda: then(None if self.is_gone else self.cluster.perform(command)))
 
-    def describe_quorum(self, request: DescribeQuorumRequest, then) -> None:
+    def describe_quorum(self, _request: DescribeQuorumRequest, then) -> None:
         self.asked.append(lambda: then(self.quorum))
 
 
@@ -119,6 +120,12 @@ class Administration:
         asked, self.controller.asked = self.controller.asked, []
         for each in asked:
             each()
+
+    def turn(self) -> None:
+        """Let the next turn of the loop do what is due first."""
+        _, _, timer = heappop(self.environment.timers)
+        if timer.do is not None:
+            timer.do()
 
     def ask(
         self, handler, request: Message, version: int | None = None, *, client_id: str | None = "me"

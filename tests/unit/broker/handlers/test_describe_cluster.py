@@ -29,7 +29,7 @@ def test_fenced_brokers() -> None:
     assert [(each.broker_id, each.is_fenced) for each in answer.brokers] == [(1, False), (2, True)]
 
 
-@pytest.mark.parametrize("version", (1, 2))
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("endpoint_type", "code"),
     [

@@ -10,7 +10,7 @@ from tests.unit.broker.administration import Administration
 SHARE_KEY = "g:AAAAAAAAAAAAAAAAAAAAAA:0"
 
 
-@pytest.mark.parametrize("key_type", (0, 1))
+@pytest.mark.parametrize("key_type", [0, 1])
 @pytest.mark.parametrize("version", range(7))
 def test_not_available_yet(version: int, key_type: int) -> None:
     keys = {"key": "g"} if version < 4 else {"coordinator_keys": ["g", "h"]}
