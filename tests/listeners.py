@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ from tests.brokers import bare_broker
 
 FETCH = 1
 FETCH_VERSION = 11
+FETCH_BYTES_MAX = 4 << 20
 PRODUCE_VERSION = 8
 
 
@@ -55,15 +57,20 @@ class ToyLog:
         self.parks = False
 
     def produce(self, _broker: Broker, call: Call, data: Buffer, frame: Frame) -> None:
-        (topic,) = parse_produce(data, frame).topics
-        (partition,) = topic.partitions
+        partitions = [
+            each for topic in parse_produce(data, frame).topics for each in topic.partitions
+        ]
+        if len(partitions) != 1 or partitions[0].is_null:
+            call.hang_up()
+            return
+        (partition,) = partitions
         self.staged.append((call, memoryview(data)[partition.start : partition.end]))
 
     def fetch(self, _broker: Broker, call: Call, request: FetchRequest) -> Message | None:
         if self.parks:
             self.parked.append(call)
             return None
-        size = request.max_bytes
+        size = max(0, min(request.max_bytes, call.room, FETCH_BYTES_MAX))
         buffer = self.free.pop() if self.free else bytearray(0)
         if len(buffer) < size:
             buffer = bytearray(size)
@@ -92,7 +99,7 @@ class ToyLog:
 
 def pattern(number: int, size: int) -> bytes:
     """Return bytes that are different for each response."""
-    return (number.to_bytes(4) * (size // 4 + 1))[:size]
+    return (number.to_bytes(4, signed=True) * (size // 4 + 1))[:size]
 
 
 class Running:
@@ -186,7 +193,7 @@ def listener(**texts: str) -> Iterator[Running]:
 class Client:
     """A connection that asks one thing after the other, or sends whatever it likes."""
 
-    def __init__(self, port: int, host: str, *, receive_bytes: int) -> None:
+    def __init__(self, port: int, host: str, *, receive_bytes: int = 0) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_bytes:
@@ -258,3 +265,14 @@ class Client:
         assert answered == correlation_id
         records = response.responses[0].partitions[0].records
         assert records == pattern(correlation_id, size), "the bytes of another response"
+
+
+def main() -> None:
+    """Serve in a process of its own, until standard input ends; print the port first."""
+    with listener(socket_listen_backlog_size="1000") as running:
+        print(running.port, flush=True)  # noqa: T201
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

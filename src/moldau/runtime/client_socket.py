@@ -76,7 +76,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._is_starved = False
         self._is_closing = False
         # What was read and not started yet, when there is any.
-        self._own: bytearray | None = None
+        self._own: memoryview | None = None
         self._start = self._end = self._limit = 0
         self._turn_bytes = 0
         self._unsent_seen = 0
@@ -93,7 +93,7 @@ class ClientSocket(asyncio.BufferedProtocol):
     def get_buffer(self, _size: int) -> memoryview:
         """Return where to read to."""
         if self._own is not None:
-            return memoryview(self._own)[self._end : self._limit]
+            return self._own[self._end : self._limit]
         buffers = self._host.buffers
         if buffers.is_full:
             self._host.make_room()
@@ -144,7 +144,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         """Whether there is a whole request that could not start yet."""
         return self.connection.is_blocked or self.connection.has_more
 
-    def _settle(self, data: bytearray, start: int, end: int) -> None:
+    def _settle(self, data: memoryview, start: int, end: int) -> None:
         """Have what is left over in a buffer of the connection's own, with room for what comes."""
         size = end - start
         wanted = size if self._is_waiting else _room_wanted(data, start, size)
@@ -158,7 +158,7 @@ class ClientSocket(asyncio.BufferedProtocol):
             self._host.starved(self)
         if own is None or start + wanted > len(own):
             fresh = buffers.take(wanted)
-            fresh[:size] = memoryview(data)[start:end]
+            fresh[:size] = data[start:end]
             self._drop_own()
             self._own = own = fresh
             start = 0
@@ -262,7 +262,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._host.lost(self)
 
 
-def _room_wanted(data: bytearray, start: int, size: int) -> int:
+def _room_wanted(data: memoryview, start: int, size: int) -> int:
     """Return how large a buffer the frame at `start` needs, of which `size` bytes are there."""
     if size < 4:
         return CHUNK_BYTES

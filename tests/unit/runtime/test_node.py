@@ -173,8 +173,8 @@ async def test_dynamic_settings_reach_logs_and_the_controller(tmp_path: Path):
         assert log.config.segment_bytes == 2_000_000
         assert await set_broker(node, "log.segment.bytes", "3000000", broker="1") == 0
         assert log.config.segment_bytes == 3_000_000
-        assert await set_broker(node, "log.segment.bytes", "1") == ErrorCode.INVALID_CONFIG
-        assert await set_broker(node, "node.id", "7") == ErrorCode.INVALID_CONFIG
+        assert await set_broker(node, "log.segment.bytes", "1") == ErrorCode.INVALID_REQUEST
+        assert await set_broker(node, "node.id", "7") == ErrorCode.INVALID_REQUEST
     async with running(tmp_path) as node:
         log = node.broker.replicas.find_leader(TopicPartition("rivers", 0)).log
         assert log.config.segment_bytes == 3_000_000
