@@ -44,6 +44,18 @@ class Found(NamedTuple):
         return 0 if read is None or read.extent is None else read.extent.length
 
     @property
+    def is_told(self) -> bool:
+        """Whether there is nothing that the client was not told before, in its session."""
+        read, wanted = self.read, self.wanted
+        return (
+            read is not None
+            and read.extent is None
+            and self.diverging is None
+            and read.high_watermark == wanted.high_watermark
+            and read.log_start == wanted.log_start
+        )
+
+    @property
     def is_urgent(self) -> bool:
         """Whether the client should hear of it at once."""
         if self.error is not None:
@@ -73,7 +85,8 @@ def find_replica(broker: Broker, wanted: Wanted) -> Replica:
         raise ReplicaError(
             ErrorCode.INCONSISTENT_TOPIC_ID, f"{replica.partition} has another topic id"
         )
-    replica.check_epoch(wanted.leader_epoch)
+    if wanted.leader_epoch >= 0:
+        replica.check_epoch(wanted.leader_epoch)
     return replica
 
 
@@ -156,14 +169,17 @@ def plan_fetch(
         one = look(broker, each, isolation, max(0, bytes_max - size), whole=not size)
         found.append(one)
         read = one.read
-        is_urgent = is_urgent or one.is_urgent
-        waits = waits or one.error is None
-        if read is None:
+        if read is None or one.diverging is not None:
+            is_urgent = is_urgent or one.is_urgent
+            waits = waits or one.error is None
             continue
-        if read.extent is not None:
+        waits = True
+        extent = read.extent
+        if extent is not None:
             assert one.replica is not None, "it was read from"
-            pieces.append(Piece(one.replica.partition, read.extent))
-            size += read.extent.length
+            pieces.append(Piece(one.replica.partition, extent))
+            size += extent.length
+            is_urgent = is_urgent or one.is_urgent
         elif left_out is None and size:
             is_stable = isolation is Isolation.STABLE
             if each.fetch_offset < (read.stable_offset if is_stable else read.high_watermark):

@@ -190,9 +190,11 @@ class _Fetch:
     def _answer(self, plan: Plan, loaded: Loaded) -> None:
         contents = iter(loaded.contents)
         response = FetchResponse()
+        is_incremental = self._selection.is_incremental
         rows = [
             (found.wanted, self._row(found, next(contents) if found.size else b"", response))
             for found in plan.found
+            if not (is_incremental and found.is_told)
         ]
         now = self._broker.environment.now().monotonic
         try:

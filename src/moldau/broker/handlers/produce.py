@@ -11,7 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
 from moldau.broker.leaders import current_leader
-from moldau.kernel.errors import CorruptBatchError, InvalidRecordError, ProtocolError
+from moldau.kernel.errors import CorruptBatchError, ProtocolError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import AppendError
 from moldau.log.validation import Checked, Writable
@@ -36,7 +36,8 @@ ACKS_ALL: Final = -1
 BATCHES_SINCE: Final = 3
 ZSTD_SINCE: Final = 7
 LEADER_SINCE: Final = 10
-TOPIC_IDS_SINCE: Final = 13
+MAGIC_POSITION: Final = 16
+_ACKS: Final = frozenset({ACKS_ALL, ACKS_LEADER, ACKS_NONE})
 
 _NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
 
@@ -104,24 +105,13 @@ class _Request:
                 name = None if known is None else known.name
             partitions = []
             for partition in topic.partitions:
-                row = PartitionProduceResponse(
-                    index=partition.index, base_offset=-1, current_leader=_NO_LEADER
-                )
-                partitions.append(row)
                 try:
-                    self._append(name, partition, data, row)
-                except ReplicaError as error:
-                    self._refuse(row, error.code, str(error), name)
-                except AppendError as error:
-                    self._refuse(row, error.code, str(error), name)
-                    row.record_errors = [
-                        BatchIndexAndErrorMessage(
-                            batch_index=number, batch_index_error_message=reason
-                        )
-                        for number, reason in error.record_errors
-                    ]
+                    row = self._append(name, partition, data)
+                except (ReplicaError, AppendError) as error:
+                    row = self._error_row(name, partition.index, error)
+                partitions.append(row)
             rows.append(
-                TopicProduceResponse(name=topic.name or "", partition_responses=partitions)
+                TopicProduceResponse(name=name or "", partition_responses=partitions)
                 if topic_id is None
                 else TopicProduceResponse(topic_id=topic_id, partition_responses=partitions)
             )
@@ -129,14 +119,12 @@ class _Request:
         return self._response
 
     def _append(
-        self,
-        topic: str | None,
-        partition: ProducePartition,
-        data: memoryview,
-        row: PartitionProduceResponse,
-    ) -> None:
+        self, topic: str | None, partition: ProducePartition, data: memoryview
+    ) -> PartitionProduceResponse:
+        """Append the records of one partition; `ReplicaError` and `AppendError` refuse them."""
         acks = self._acks
-        if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+        index = partition.index
+        if acks not in _ACKS:
             raise ReplicaError(
                 ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, and may be -1, 0 or 1"
             )
@@ -146,7 +134,7 @@ class _Request:
             raise ReplicaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
             )
-        replica = self._broker.replicas.find_leader((topic, partition.index))
+        replica = self._broker.replicas.find_leader((topic, index))
         log = replica.log
         assert log is not None, "it leads"
         if acks == ACKS_ALL and replica.is_under_min_in_sync:
@@ -156,17 +144,23 @@ class _Request:
                 f"acks=all needs {replica.min_in_sync}",
             )
         records, checked = self._check(partition, data, log.config.max_message_bytes)
-        row.log_start_offset = log.log_start
-        appended = self._broker.logs.append(
-            replica.partition, records, checked, leader_epoch=replica.leader_epoch
+        base_offset, last_offset, append_time_ms, log_start, is_duplicate = (
+            self._broker.logs.append(
+                replica.partition, records, checked, leader_epoch=replica.leader_epoch
+            )
         )
-        row.base_offset = appended.base_offset
-        row.log_append_time_ms = appended.append_time_ms
-        row.log_start_offset = appended.log_start
-        end = Offset(appended.last_offset + 1)
-        if acks != ACKS_NONE and end > log.high_watermark:
+        row = PartitionProduceResponse(
+            index=index,
+            base_offset=base_offset,
+            log_append_time_ms=append_time_ms,
+            log_start_offset=log_start,
+            current_leader=_NO_LEADER,
+        )
+        end = last_offset + 1
+        if acks != ACKS_NONE and not (is_duplicate and end <= log.high_watermark):
             self.waiting[replica] = row
-            replica.wait_stored(end, self)
+            replica.wait_stored(Offset(end), self)
+        return row
 
     def _check(
         self, partition: ProducePartition, data: memoryview, bytes_max: int
@@ -185,13 +179,14 @@ class _Request:
         version = self._call.version
         opened_bytes_max = self._broker.settings.moldau_batch_decompressed_max_bytes
         try:
-            if magic_of(records) < 2:
-                if version >= BATCHES_SINCE:
-                    raise InvalidRecordError(f"Produce v{version} takes batches of format 2 only")
+            if version < BATCHES_SINCE and magic_of(records) < 2:
                 records = bytearray(up_convert(records))
             checked = validate(records, bytes_max=opened_bytes_max)
         except CorruptBatchError as error:
-            raise AppendError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+            code = ErrorCode.CORRUPT_MESSAGE
+            if len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < 2:
+                code = ErrorCode.INVALID_RECORD  # whole it may be, but of an older format
+            raise AppendError(code, str(error)) from error
         except ProtocolError as error:
             raise AppendError(ErrorCode.INVALID_RECORD, str(error)) from error
         batch = checked[0][0]
@@ -214,12 +209,23 @@ class _Request:
             ErrorCode.INVALID_TXN_STATE, "the partition was not added to the transaction"
         )
 
+    def _error_row(
+        self, topic: str | None, index: int, error: ReplicaError | AppendError
+    ) -> PartitionProduceResponse:
+        row = PartitionProduceResponse(index=index, current_leader=_NO_LEADER)
+        self._refuse(row, error.code, str(error), topic)
+        if isinstance(error, AppendError):
+            replica = None if topic is None else self._broker.replicas.get((topic, index))
+            if replica is not None and replica.log is not None:
+                row.log_start_offset = replica.log.log_start
+            row.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=reason)
+                for number, reason in error.record_errors
+            ]
+        return row
+
     def _refuse(
-        self,
-        row: PartitionProduceResponse,
-        code: ErrorCode,
-        message: str,
-        topic: str | None,
+        self, row: PartitionProduceResponse, code: ErrorCode, message: str, topic: str | None
     ) -> None:
         self.has_errors = True
         row.error_code = code
