@@ -27,7 +27,7 @@ class StillEnvironment:
         """Return the time."""
         return self.instant
 
-    def at(self, monotonic: float, do: Callable[[], None]) -> NoTimer:
+    def at(self, _monotonic: float, _do: Callable[[], None]) -> NoTimer:
         """Never do it."""
         return NoTimer()
 
@@ -41,7 +41,7 @@ class NoController:
 
     leader_id: int | None = None
 
-    def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
+    def submit(self, _command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
         """Say that nobody decides."""
         then(None)
 

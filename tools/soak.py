@@ -59,6 +59,11 @@ PROOFS = (
         ("tests/unit/log/test_directory_model.py",),
         {"MOLDAU_DIRECTORY_SEEDS": "5000"},
     ),
+    Proof(
+        "hostile frames",
+        ("tests/integration/test_hostile_frames.py",),
+        {"MOLDAU_HOSTILE_FRAMES": "100000"},
+    ),
 )
 
 

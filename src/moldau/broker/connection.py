@@ -23,6 +23,9 @@ from moldau.protocol.framing import encode_response
 from moldau.protocol.schema import Buffer, Message
 
 FRAMES_AT_ONCE_MAX: Final = 128
+QUEUED_BYTES_MAX: Final = 64 << 10
+"""What is queued is sent before more is answered: whoever does not read gets no further."""
+
 _NO_API: Final = -1
 
 
@@ -101,7 +104,8 @@ class Connection:
     @property
     def is_quiet(self) -> bool:
         """Whether every request was answered and every response has gone."""
-        return not self._calls and not self._outgoing and not self.unsent_bytes
+        is_taken = not self._outgoing and not self._outgoing_sent
+        return not self._calls and is_taken and not self.unsent_bytes
 
     @property
     def room(self) -> int:
@@ -115,6 +119,7 @@ class Connection:
 
         A malformed frame is answered by hanging up behind what came before it.
         """
+        self.is_blocked = self.has_more = False
         if self.is_hanging_up:
             return end
         try:
@@ -128,14 +133,17 @@ class Connection:
         except ProtocolError:
             self.hang_up(self._add(Call(_NO_API, 0, 0, None, self.peer, now, self)))
             return end
-        self.has_more = len(frames) > 0 and self._has_frame(data, position, end)
-        self.is_blocked = False
+        # Nearly always nothing is left over.
+        self.has_more = position < end and len(frames) > 0 and self._has_frame(data, position, end)
         for frame in frames:
-            if not self._may_start(frame.api_key):
+            api_key = frame.api_key
+            if (self._unanswered or self._queued_bytes or self.unsent_bytes) and not (
+                self._may_start(api_key)
+            ):
                 self.is_blocked = True
                 break
             call = Call(
-                frame.api_key,
+                api_key,
                 frame.api_version,
                 frame.correlation_id,
                 frame.client_id,
@@ -148,6 +156,7 @@ class Connection:
             self._router.start(call, data, frame)
             start = frame.end
             if call.hangs_up:
+                self.has_more = False
                 return end
         return start
 
@@ -161,7 +170,7 @@ class Connection:
 
     def _may_start(self, api_key: int) -> bool:
         limits = self._limits
-        if self.unsent_bytes or self._queued_bytes >= limits.unsent_bytes_max:
+        if self.unsent_bytes or self._queued_bytes >= QUEUED_BYTES_MAX:
             return False
         if not self._unanswered:
             return True

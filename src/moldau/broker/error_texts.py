@@ -6,7 +6,7 @@ from moldau.protocol.errors import ErrorCode
 
 _TEXTS: Final = {
     ErrorCode.NOT_CONTROLLER: "No controller is active at the moment; try again.",
-    ErrorCode.REQUEST_TIMED_OUT: "It was not done within the request's timeout; it may be yet.",
+    ErrorCode.REQUEST_TIMED_OUT: "The request's time was up before it was known to be done.",
 }
 
 

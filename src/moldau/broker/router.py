@@ -1,6 +1,6 @@
 """From a request's frame to its handler, and Kafka's ways with what cannot be handled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from moldau._native.frames import Frame, FrameSplitter
@@ -21,12 +21,15 @@ Failed = Callable[[Call, Exception], None]
 class Router:
     """Decodes requests and calls their handlers."""
 
-    __slots__ = ("broker", "failed", "splitter")
+    __slots__ = ("broker", "failed", "served", "splitter")
 
-    def __init__(self, broker: Broker, failed: Failed) -> None:
+    def __init__(
+        self, broker: Broker, failed: Failed, served: Mapping[int, Served] = HANDLERS
+    ) -> None:
         self.broker = broker
-        self.splitter = FrameSplitter({key: each.api.flexible for key, each in HANDLERS.items()})
         self.failed = failed
+        self.served = served
+        self.splitter = FrameSplitter({key: each.api.flexible for key, each in served.items()})
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:
         """Have a request handled; the call is answered now or later.
@@ -34,7 +37,7 @@ class Router:
         The records of a Produce request stay in `data`, where the log finds them until the turn
         ends. All other requests own their bytes.
         """
-        served = HANDLERS.get(frame.api_key)
+        served = self.served.get(frame.api_key)
         if served is None or not served.first <= frame.api_version <= served.last:
             self._refuse(call)
             return

@@ -1,6 +1,6 @@
 """The APIs that a broker serves: nothing else is advertised, and nothing else is answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -48,15 +48,15 @@ class Served:
 
     __slots__ = ("_handler", "api", "first", "last")
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
         self.last = api.last_stable
-        self._handler: Handler | None = None
+        self._handler = handler
 
     @property
     def handler(self) -> Handler:
-        """The function that handles its requests; its module is imported when first asked for."""
+        """The function that handles its requests, by default imported when it is first needed."""
         if self._handler is None:
             name = self.api.module
             module = import_module(f"moldau.broker.handlers.{name}")
@@ -64,5 +64,7 @@ class Served:
         return self._handler
 
 
-HANDLERS: Final = {api.key: Served(api) for api in APIS if api.module in _HANDLERS}
+HANDLERS: Final[Mapping[int, Served]] = {
+    api.key: Served(api) for api in APIS if api.module in _HANDLERS
+}
 """By API key, in order."""

@@ -118,8 +118,8 @@ def _banner(node: Node) -> str:
             f" {node.cluster_id}"
         ),
     ]
-    if settings.moldau_metrics_listener:
-        lines.append(f"  metrics: http://{settings.moldau_metrics_listener}/metrics")
+    if node.metrics_address:
+        lines.append(f"  metrics: http://{node.metrics_address}/metrics")
     if settings.advertised_listeners is None and node.addresses[0].host not in LOCAL:
         lines.append(
             "  each client is told the address that it connected to; behind NAT or a container's"

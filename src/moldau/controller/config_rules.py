@@ -52,11 +52,11 @@ class SettingRules:
                 case ResourceType.BROKER:
                     self._check_broker(resource, values, previous)
                 case ResourceType.GROUP:
-                    check_group(values)
+                    check_group(self.settings, values)
                 case _:
                     check_client_metrics(values)
         except SettingError as error:
-            raise Refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
+            raise Refusal(_code(resource, str(error)), str(error)) from None
 
     def _check_broker(
         self, resource: Resource, values: Mapping[str, str], previous: Mapping[str, str]
@@ -102,6 +102,20 @@ class SettingRules:
             )
             for entry in describe_topic(self.layers, self.settings, values)
         ]
+
+
+def _code(resource: Resource, reason: str) -> ErrorCode:
+    """Return Kafka's code for a value that does not fit: INVALID_CONFIG, with two exceptions.
+
+    Brokers check their own settings, and call the request invalid (KAFKA-13609); so do those who
+    check subscriptions to metrics, except for the rules that clients are matched with.
+    """
+    is_subscription = resource.type == ResourceType.CLIENT_METRICS
+    if resource.type == ResourceType.BROKER or (
+        is_subscription and not reason.startswith(ClientMetricsSettings.match.name)
+    ):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.INVALID_CONFIG
 
 
 def _find(resource_type: int, name: str) -> Setting[Value] | None:

@@ -76,7 +76,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._is_starved = False
         self._is_closing = False
         # What was read and not started yet, when there is any.
-        self._own: bytearray | None = None
+        self._own: memoryview | None = None
         self._start = self._end = self._limit = 0
         self._turn_bytes = 0
         self._unsent_seen = 0
@@ -93,7 +93,7 @@ class ClientSocket(asyncio.BufferedProtocol):
     def get_buffer(self, _size: int) -> memoryview:
         """Return where to read to."""
         if self._own is not None:
-            return memoryview(self._own)[self._end : self._limit]
+            return self._own[self._end : self._limit]
         buffers = self._host.buffers
         if buffers.is_full:
             self._host.make_room()
@@ -144,22 +144,25 @@ class ClientSocket(asyncio.BufferedProtocol):
         """Whether there is a whole request that could not start yet."""
         return self.connection.is_blocked or self.connection.has_more
 
-    def _settle(self, data: bytearray, start: int, end: int) -> None:
+    def _settle(self, data: memoryview, start: int, end: int) -> None:
         """Have what is left over in a buffer of the connection's own, with room for what comes."""
         size = end - start
         wanted = size if self._is_waiting else _room_wanted(data, start, size)
         buffers = self._host.buffers
         own = self._own
-        self._is_starved = wanted > max(CHUNK_BYTES, size) and not buffers.has_room
-        if self._is_starved:
+        # Whoever has begun with a large frame may end it, or all would wait for each other.
+        has_begun = own is not None and len(own) > CHUNK_BYTES
+        is_starved = wanted > CHUNK_BYTES and not has_begun and not buffers.has_room
+        if is_starved:
             wanted = size
             self._host.starved(self)
         if own is None or start + wanted > len(own):
             fresh = buffers.take(wanted)
-            fresh[:size] = memoryview(data)[start:end]
+            fresh[:size] = data[start:end]
             self._drop_own()
             self._own = own = fresh
             start = 0
+        self._is_starved = is_starved
         self._start = start
         self._end = start + size
         # A large frame is read to its end and no further: nothing is left over to be copied.
@@ -207,16 +210,15 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def _send(self, transport: asyncio.Transport) -> None:
         pieces = self.connection.take()
-        if not pieces:
-            return
-        size = sum(map(len, pieces))
-        self._host.sent(size)
-        if len(pieces) == 1:
-            transport.write(pieces[0])
-        elif size <= JOINED_BYTES_MAX:
-            transport.write(b"".join(pieces))
-        else:
-            transport.writelines(pieces)
+        if pieces:
+            size = sum(map(len, pieces))
+            self._host.sent(size)
+            if len(pieces) == 1:
+                transport.write(pieces[0])
+            elif size <= JOINED_BYTES_MAX:
+                transport.write(b"".join(pieces))
+            else:
+                transport.writelines(pieces)
         self.connection.gone(transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
@@ -260,7 +262,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._host.lost(self)
 
 
-def _room_wanted(data: bytearray, start: int, size: int) -> int:
+def _room_wanted(data: memoryview, start: int, size: int) -> int:
     """Return how large a buffer the frame at `start` needs, of which `size` bytes are there."""
     if size < 4:
         return CHUNK_BYTES

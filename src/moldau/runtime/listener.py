@@ -12,7 +12,6 @@ from typing import Final
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.connection import ConnectionLimits
 from moldau.broker.router import Router
-from moldau.broker.served import HANDLERS
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import Listener as Address
@@ -86,7 +85,7 @@ class Listener:
                 "From the arrival of a request to its response.",
                 api=served.api.name,
             )
-            for key, served in HANDLERS.items()
+            for key, served in self.router.served.items()
         }
 
     @property
@@ -125,6 +124,11 @@ class Listener:
         """Accept connections."""
         self._accept_again()
         self._check()
+
+    def settings_changed(self) -> None:
+        """There may be room for more connections now."""
+        if self._sockets:
+            self._accept_again()
 
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""
@@ -283,9 +287,16 @@ class Listener:
                 self._starved = []
             awake, self._awake = self._awake, []
             if awake:
-                instant = now()
-                for client in awake:
-                    client.turn(instant)
+                self._take_turns(awake, now())
+
+    def _take_turns(self, awake: list[ClientSocket], instant: Instant) -> None:
+        for client in awake:
+            try:
+                client.turn(instant)
+            except Exception:  # noqa: BLE001
+                # The others have their turn whatever one connection runs into.
+                _log.exception("a connection of %s failed", client.connection.peer.host)
+                client.abort()
 
     def _check(self) -> None:
         """Cut clients that are idle or stuck."""

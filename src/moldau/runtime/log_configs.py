@@ -81,7 +81,6 @@ class TopicConfigs:
 def metadata_log_config(settings: BrokerSettings) -> LogConfig:
     """Return what the metadata log obeys: snapshots alone say what of it may go."""
     return LogConfig(
-        max_message_bytes=settings.internal_metadata_max_batch_size_in_bytes,
         retention_bytes=-1,
         retention_ms=-1,
         segment_bytes=settings.metadata_log_segment_bytes,
@@ -93,6 +92,7 @@ def store_settings_of(settings: BrokerSettings) -> StoreSettings:
     """Return the settings of the log store."""
     return StoreSettings(
         retention_check_interval_ms=settings.log_retention_check_interval_ms,
+        producer_expiration_check_interval_ms=settings.producer_id_expiration_check_interval_ms,
         producer_id_expiration_ms=settings.producer_id_expiration_ms,
         cleaner=cleaner_settings_of(settings) if settings.log_cleaner_enable else None,
         thresholds=Thresholds(

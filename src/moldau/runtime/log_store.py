@@ -1,9 +1,8 @@
 """All logs of a broker, in one or several log directories, on an asyncio loop."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +30,7 @@ from moldau.runtime.log_opening import (
     open_directory,
     open_in_memory,
 )
+from moldau.runtime.turns import collection_paused
 
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
@@ -45,6 +45,7 @@ class StoreSettings:
 
     retention_check_interval_ms: int = 300_000
     removal_interval_ms: int = 10_000
+    producer_expiration_check_interval_ms: int = 600_000
     producer_id_expiration_ms: int = DAY_MS
     cleaner: CleanerSettings | None = field(default_factory=CleanerSettings)
     """None: nothing is compacted."""
@@ -93,7 +94,7 @@ class LogStore:
         """Open all log directories at once; one that is broken is left out, unless all are."""
         if context.durability is Durability.MEMORY:
             return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
-        with _collection_paused():
+        with collection_paused():
             results = await asyncio.gather(
                 *(asyncio.to_thread(open_directory, root, context) for root in roots),
                 return_exceptions=True,
@@ -285,6 +286,9 @@ class LogStore:
                 self._sweep(settings.retention_check_interval_ms, self._apply_retention)
             )
             group.create_task(self._sweep(settings.removal_interval_ms, self._remove_files))
+            group.create_task(
+                self._sweep(settings.producer_expiration_check_interval_ms, self._expire_producers)
+            )
             if self.cleaner is not None:
                 group.create_task(self.cleaner.run())
 
@@ -317,9 +321,13 @@ class LogStore:
         if self.cleaner is not None and self.cleaner.is_compacting(partition):
             return  # it reads the segments; the next time will do
         now = self._context.clock()
-        log.expire_producers(now, self._settings.producer_id_expiration_ms)
         if await host.warmed(lambda: log.apply_retention(now)):
             self.changed(partition)
+
+    async def _expire_producers(
+        self, _host: DirectoryHost, _: TopicPartition, log: PartitionLog
+    ) -> None:
+        log.expire_producers(self._context.clock(), self._settings.producer_id_expiration_ms)
 
     async def _remove_files(
         self, host: DirectoryHost, _: TopicPartition, log: PartitionLog
@@ -346,21 +354,6 @@ class LogStore:
                     notice = Notice(str(partition), text, is_alarming=True)
                     self._listener.notice(host.root, notice)
         return places
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Do not look for garbage: thousands of partitions are objects that all stay.
-
-    Looking at them again and again while they come would take a fifth of the time.
-    """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
 
 
 def _check_opened(

@@ -37,6 +37,7 @@ from moldau.runtime.memory_disk import MemoryDisk
 from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
+from moldau.runtime.metrics_server import MetricsServer
 from moldau.runtime.node_metrics import measure_logs
 from moldau.runtime.partition_reader import PartitionReader
 from moldau.runtime.process_limits import open_files_for_logs
@@ -78,12 +79,15 @@ class Node:
         self.metrics = Metrics()
         self.addresses: tuple[Address, ...] = ()
         """Where clients are served, with real ports."""
+        self.metrics_address = ""
+        """Where metrics are served; empty if they are not."""
         self.cluster_id = ""
         self.is_new = False
         """Whether the cluster was made just now."""
         self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         self._running = AsyncExitStack()
         self._hurry = asyncio.Event()
+        self._listener: Listener | None = None
 
     @property
     def broker(self) -> Broker:
@@ -208,7 +212,7 @@ class Node:
             self.addresses = listener.open()
         except OSError as error:
             raise ListenError(_unopened(self.settings, error)) from error
-        self._running.push_async_callback(self._stop_serving)
+        self._running.push_async_callback(self._stop_serving, listener)
         epochs = [host.previous_epoch for host in self._store.hosts]
         await self._registration.register(
             self.addresses,
@@ -222,15 +226,28 @@ class Node:
             self.metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")
         )
         self._running.callback(delay.close)
+        await self._serve_metrics()
         listener.serve()
 
-    async def _stop_serving(self) -> None:
+    async def _serve_metrics(self) -> None:
+        if not self.settings.moldau_metrics_listener:
+            return
+        host, _, port = self.settings.moldau_metrics_listener.rpartition(":")
+        server = MetricsServer(self.metrics)
+        try:
+            bound = await server.start(host, int(port))
+        except OSError as error:
+            raise ListenError(f"cannot serve metrics on {host}:{port}: {error}") from error
+        self._running.push_async_callback(server.close)
+        self.metrics_address = f"{host}:{bound}"
+
+    async def _stop_serving(self, listener: Listener) -> None:
         grace = self.settings.moldau_shutdown_max_ms / 1000
-        closing = asyncio.ensure_future(self._listener.close(grace))
+        closing = asyncio.ensure_future(listener.close(grace))
         hurrying = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait([closing, hurrying], return_when=asyncio.FIRST_COMPLETED)
         if not closing.done():
-            await self._listener.close(0.0)
+            await listener.close(0.0)
         hurrying.cancel()
         await closing
 
@@ -281,6 +298,8 @@ class Node:
         self.settings = self._broker.settings
         self._metadata.rules.change(self._broker.layers, self._broker.settings)
         self._store.configure(store_settings_of(self._broker.settings))
+        if self._listener is not None:
+            self._listener.settings_changed()
 
 
 def _unopened(settings: BrokerSettings, error: OSError) -> str:

@@ -1,5 +1,6 @@
 """Where received bytes are: one arena for all connections, and buffers for what does not fit."""
 
+import mmap
 from typing import Final
 
 CHUNK_BYTES: Final = 64 << 10
@@ -18,17 +19,16 @@ class ReceiveBuffers:
     """
 
     def __init__(self, own_bytes_max: int | None) -> None:
-        self.arena = bytearray(ARENA_BYTES)
+        self.arena = _allocate(ARENA_BYTES)
         self.position = 0
         """Where the next bytes go."""
         self.own_bytes = 0
         """The size of all buffers that connections own."""
-        self._view = memoryview(self.arena)
         self._own_bytes_max = own_bytes_max
         # Fresh memory costs page faults, ten times what copying costs.
-        self._kept: dict[int, list[bytearray]] = {}
+        self._kept: dict[int, list[memoryview]] = {}
         self._kept_bytes = 0
-        self._retired: list[bytearray] = []
+        self._retired: list[memoryview] = []
 
     @property
     def is_full(self) -> bool:
@@ -42,13 +42,13 @@ class ReceiveBuffers:
 
     def window(self) -> memoryview:
         """Return the part of the arena that is read into next."""
-        return self._view[self.position : self.position + CHUNK_BYTES]
+        return self.arena[self.position : self.position + CHUNK_BYTES]
 
     def keep(self, size: int) -> None:
         """Leave alone what was read into the window, until the turn ends."""
         self.position += size
 
-    def take(self, size: int) -> bytearray:
+    def take(self, size: int) -> memoryview:
         """Return a buffer with at least this size, for one connection."""
         size = max(CHUNK_BYTES, 1 << (size - 1).bit_length())
         self.own_bytes += size
@@ -56,9 +56,9 @@ class ReceiveBuffers:
         if kept:
             self._kept_bytes -= size
             return kept.pop()
-        return bytearray(size)
+        return _allocate(size)
 
-    def retire(self, buffer: bytearray) -> None:
+    def retire(self, buffer: memoryview) -> None:
         """Give a buffer back; somebody may refer to it until the turn ends."""
         self.own_bytes -= len(buffer)
         self._retired.append(buffer)
@@ -72,3 +72,8 @@ class ReceiveBuffers:
                 self._kept.setdefault(size, []).append(buffer)
                 self._kept_bytes += size
         self._retired.clear()
+
+
+def _allocate(size: int) -> memoryview:
+    """Return memory that the system gives when it is first written: a claim alone costs nothing."""
+    return memoryview(mmap.mmap(-1, size))
