@@ -133,13 +133,17 @@ class Connection:
         except ProtocolError:
             self.hang_up(self._add(Call(_NO_API, 0, 0, None, self.peer, now, self)))
             return end
-        self.has_more = len(frames) > 0 and self._has_frame(data, position, end)
+        # Nearly always nothing is left over.
+        self.has_more = position < end and len(frames) > 0 and self._has_frame(data, position, end)
         for frame in frames:
-            if not self._may_start(frame.api_key):
+            api_key = frame.api_key
+            if (self._unanswered or self._queued_bytes or self.unsent_bytes) and not (
+                self._may_start(api_key)
+            ):
                 self.is_blocked = True
                 break
             call = Call(
-                frame.api_key,
+                api_key,
                 frame.api_version,
                 frame.correlation_id,
                 frame.client_id,

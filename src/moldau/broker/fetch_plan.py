@@ -15,8 +15,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
 
-# Who asks for what nobody has waits all the same, together with what else it asks for.
-_PATIENT: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+UNKNOWN_TOPIC: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
 class ColdError(Exception):
@@ -59,7 +58,8 @@ class Found(NamedTuple):
     def is_urgent(self) -> bool:
         """Whether the client should hear of it at once."""
         if self.error is not None:
-            return self.error.code not in _PATIENT
+            # Who asks for what nobody has waits all the same, with what else it asks for.
+            return self.error.code not in UNKNOWN_TOPIC
         return self.diverging is not None or self._is_before_last_segment
 
     @property

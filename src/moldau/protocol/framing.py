@@ -5,13 +5,16 @@ Encoders return the pieces of a frame, its size in front. Decoders take a frame 
 
 from typing import TypeVar
 
-from moldau._native.codec import encode_frame
+from moldau._native.codec import Plan, encode_frame
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import api, api_of
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.schema import Buffer, Message
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+# The plans of header and message, found again without looking up the API.
+_RESPONSE_PLANS: dict[tuple[type[Message], int], tuple[Plan, Plan]] = {}
 
 
 class UnsupportedVersionError(ProtocolError):
@@ -68,9 +71,12 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
 
 def encode_response(message: Message, version: int, *, correlation_id: int) -> list[Buffer]:
     """Encode a response's frame."""
-    header_plan = ResponseHeader.plan(api_of(type(message)).response_header_version(version))
-    header = ResponseHeader(correlation_id=correlation_id)
-    return encode_frame(header_plan, header, message.plan(version), message)
+    plans = _RESPONSE_PLANS.get((type(message), version))
+    if plans is None:
+        header_version = api_of(type(message)).response_header_version(version)
+        plans = ResponseHeader.plan(header_version), message.plan(version)
+        _RESPONSE_PLANS[type(message), version] = plans
+    return encode_frame(plans[0], ResponseHeader(correlation_id=correlation_id), plans[1], message)
 
 
 def decode_response(

@@ -26,7 +26,7 @@ from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOp
 
 logger = logging.getLogger(__name__)
 
-TOPICS_AT_ONCE_MAX = 200
+TOPICS_AT_ONCE_MAX = 25
 RETRY_SECONDS = 1.0
 
 Then = Callable[[Any], None]

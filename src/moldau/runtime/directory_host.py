@@ -28,6 +28,7 @@ from moldau.runtime.disk import FileDisk
 from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import SyncPool
+from moldau.runtime.turns import Turns
 
 THREADS = 4
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
@@ -213,8 +214,12 @@ class DirectoryHost:
     async def delete(self, partitions: Sequence[TopicPartition], delay_seconds: float) -> None:
         """Remove partitions; their files go later."""
         async with self._checkpointing:
-            deleted = [self.guard(partial(self.core.delete, each)) for each in partitions]
-            folders = [folder for folder in deleted if folder is not None]
+            folders = []
+            turns = Turns()
+            for partition in partitions:
+                folder = self.guard(partial(self.core.delete, partition))
+                folders += [] if folder is None else [folder]
+                await turns.give_way()
             # It may still write to a folder's old name, which must not mean a new partition yet.
             await self._commit_under_way()
         if folders:

@@ -288,9 +288,16 @@ class Listener:
                 self._starved = []
             awake, self._awake = self._awake, []
             if awake:
-                instant = now()
-                for client in awake:
-                    client.turn(instant)
+                self._take_turns(awake, now())
+
+    def _take_turns(self, awake: list[ClientSocket], instant: Instant) -> None:
+        for client in awake:
+            try:
+                client.turn(instant)
+            except Exception:  # noqa: BLE001
+                # The others have their turn whatever one connection runs into.
+                _log.exception("a connection of %s failed", client.connection.peer.host)
+                client.abort()
 
     def _check(self) -> None:
         """Cut clients that are idle or stuck."""

@@ -1,9 +1,8 @@
 """All logs of a broker, in one or several log directories, on an asyncio loop."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +30,7 @@ from moldau.runtime.log_opening import (
     open_directory,
     open_in_memory,
 )
+from moldau.runtime.turns import collection_paused
 
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
@@ -94,7 +94,7 @@ class LogStore:
         """Open all log directories at once; one that is broken is left out, unless all are."""
         if context.durability is Durability.MEMORY:
             return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
-        with _collection_paused():
+        with collection_paused():
             results = await asyncio.gather(
                 *(asyncio.to_thread(open_directory, root, context) for root in roots),
                 return_exceptions=True,
@@ -355,21 +355,6 @@ class LogStore:
                     notice = Notice(str(partition), text, is_alarming=True)
                     self._listener.notice(host.root, notice)
         return places
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Do not look for garbage: thousands of partitions are objects that all stay.
-
-    Looking at them again and again while they come would take a fifth of the time.
-    """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
 
 
 def _check_opened(

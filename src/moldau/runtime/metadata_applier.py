@@ -1,9 +1,10 @@
 """Acting on committed metadata: this broker's logs, leaders and settings follow the image."""
 
 import asyncio
+import gc
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -28,11 +29,14 @@ from moldau.protocol.stored.cluster_metadata import (
 from moldau.runtime.controller_host import Change
 from moldau.runtime.log_configs import TopicConfigs
 from moldau.runtime.log_store import LogStore
+from moldau.runtime.turns import Turns
 
 logger = logging.getLogger(__name__)
 
-SLICE = 200
-"""How many records or partitions are dealt with before others have their turn on the loop."""
+DELETED_AT_ONCE_MAX = 200
+"""How many partitions are deleted before new ones of their names may come."""
+LARGE = 200
+"""So many records in one change make thousands of objects, which all stay."""
 
 
 @dataclass(slots=True)
@@ -120,8 +124,9 @@ class MetadataApplier:
         """Make the logs found on the disk agree with the image; `removed_ids` are known deleted."""
         self._load_settings()
         deleted: list[TopicPartition] = []
-        for number, partition in enumerate(list(self._store)):
-            await _breathe(number)
+        turns = Turns()
+        for partition in list(self._store):
+            await turns.give_way()
             topic_id = self._store.place_of(partition).core.topic_ids.get(partition)
             topic = self._broker.image.topics.find(partition.topic)
             wanted = None if topic is None else topic.partitions.get(partition.partition)
@@ -135,10 +140,10 @@ class MetadataApplier:
             else:
                 await self._set_aside(partition)
         self._delete(deleted)
-        for number, topic in enumerate(list(self._broker.image.topics)):
-            await _breathe(number)
+        for topic in list(self._broker.image.topics):
             for index, declared in list(topic.partitions.items()):
                 await self._follow(topic, index, declared)
+                await turns.give_way()
 
     def _set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
         host = self._store.place_of(partition)
@@ -153,14 +158,19 @@ class MetadataApplier:
 
     # Changes.
 
-    async def _apply(self, records: Iterable[Message]) -> None:
+    async def _apply(self, records: Sequence[Message]) -> None:
         image = self._broker.image
-        for number, record in enumerate(records, 1):
+        turns = Turns()
+        for record in records:
             await self._look_at(record)
             image.replay(record)
             if isinstance(record, AbortTransactionRecord):
                 self._undo()
-            await _breathe(number)
+            await turns.give_way()
+        if len(records) >= LARGE:
+            # Looking for garbage among them, again and again while more come, would take turns
+            # of a tenth of a second.
+            gc.freeze()
         if not image.is_in_transaction:
             touched, self._touched = self._touched, _Touched()
             await self._act(touched)
@@ -216,10 +226,11 @@ class MetadataApplier:
                 if partition in self._store:
                     deleted.append(partition)
         self._delete(deleted)
-        for number, (topic_id, index) in enumerate(touched.partitions, 1):
+        turns = Turns()
+        for topic_id, index in touched.partitions:
             if (topic := topics.find_by_id(topic_id)) is not None:
                 await self._follow(topic, index, topic.partitions[index])
-            await _breathe(number)
+            await turns.give_way()
         own = Resource(ResourceType.BROKER, str(self._broker.node_id))
         if ALL_BROKERS in touched.resources or own in touched.resources:
             self._load_settings()
@@ -295,8 +306,8 @@ class MetadataApplier:
         self._deleting |= dict.fromkeys(partitions, task)
 
     async def _delete_slices(self, partitions: list[TopicPartition]) -> None:
-        for start in range(0, len(partitions), SLICE):
-            some = partitions[start : start + SLICE]
+        for start in range(0, len(partitions), DELETED_AT_ONCE_MAX):
+            some = partitions[start : start + DELETED_AT_ONCE_MAX]
             self._flush()
             try:
                 await self._store.delete(*some)
@@ -328,20 +339,14 @@ class MetadataApplier:
 
     async def _configure(self, topics: Iterable[Topic]) -> None:
         """Have the logs of topics go by their settings."""
-        number = 0
+        turns = Turns()
         for topic in topics:
             config, min_in_sync = self._topic_configs.of_topic(topic.name)
             for index in topic.partitions:
-                number += 1
                 partition = TopicPartition(topic.name, index)
                 replica = self._broker.replicas.get(partition)
                 if replica is not None and replica.log is not None:
                     self._flush()
                     replica.log.config = config
                     self._broker.replicas.configure(partition, min_in_sync=min_in_sync)
-                await _breathe(number)
-
-
-async def _breathe(number: int) -> None:
-    if number % SLICE == 0:
-        await asyncio.sleep(0)
+                await turns.give_way()

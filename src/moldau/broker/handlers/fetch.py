@@ -8,7 +8,7 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Sent
-from moldau.broker.fetch_plan import ColdError, Found, Plan, look, plan_fetch
+from moldau.broker.fetch_plan import UNKNOWN_TOPIC, ColdError, Found, Plan, look, plan_fetch
 from moldau.broker.fetch_sessions import FetchSessionError, Selection, Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.ports import Loaded
@@ -256,7 +256,7 @@ class _Fetch:
             diverging_epoch=_NO_EPOCH,
             current_leader=_NO_LEADER,
             snapshot_id=_NO_SNAPSHOT,
-            aborted_transactions=[] if self._isolation is Isolation.STABLE else None,
+            aborted_transactions=[] if error.code in UNKNOWN_TOPIC else None,
             records=b"",
         )
         if error.code in _LEADER_ERRORS and self._call.version >= LEADER_SINCE:
@@ -273,7 +273,12 @@ class _Fetch:
             leader_id=leader.node_id, leader_epoch=leader.leader_epoch
         )
         endpoints = response.node_endpoints
-        if leader.endpoint and all(each.node_id != leader.node_id for each in endpoints):
+        is_client = self._replica_id < 0
+        if (
+            is_client
+            and leader.endpoint
+            and all(each.node_id != leader.node_id for each in endpoints)
+        ):
             host, port = leader.endpoint
             endpoint = NodeEndpoint(node_id=leader.node_id, host=host, port=port)
             response.node_endpoints = [*endpoints, endpoint]

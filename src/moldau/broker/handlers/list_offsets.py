@@ -138,9 +138,10 @@ def _find(
         return TimestampedOffset(_NO_TIMESTAMP, _end(log, isolation), replica.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.find_epoch_of(log.log_start)
-        return TimestampedOffset(
-            _NO_TIMESTAMP, log.log_start, LeaderEpoch(-1) if epoch is None else epoch
-        )
+        if epoch is None:
+            # A log notes an epoch with its first record; it has begun all the same.
+            epoch = replica.leader_epoch if log.latest_epoch is None else LeaderEpoch(-1)
+        return TimestampedOffset(_NO_TIMESTAMP, log.log_start, epoch)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return None
     if timestamp == MAX_TIMESTAMP:

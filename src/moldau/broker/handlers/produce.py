@@ -36,7 +36,8 @@ ACKS_ALL: Final = -1
 BATCHES_SINCE: Final = 3
 ZSTD_SINCE: Final = 7
 LEADER_SINCE: Final = 10
-MAGIC_POSITION: Final = 16
+_LENGTH_POSITION: Final = 8
+_MAGIC_POSITION: Final = 16
 _ACKS: Final = frozenset({ACKS_ALL, ACKS_LEADER, ACKS_NONE})
 
 _NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
@@ -130,13 +131,13 @@ class _Request:
             )
         if topic is None:
             raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        replica = self._broker.replicas.find_leader((topic, index))
+        log = replica.log
+        assert log is not None, "it leads"
         if topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
             raise ReplicaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
             )
-        replica = self._broker.replicas.find_leader((topic, index))
-        log = replica.log
-        assert log is not None, "it leads"
         if acks == ACKS_ALL and replica.is_under_min_in_sync:
             raise ReplicaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -169,12 +170,12 @@ class _Request:
         start, end = partition.start, partition.end
         if end - start > bytes_max:
             # Before anything is looked at: what is too large is not worth a checksum.
-            raise AppendError(
+            raise ReplicaError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"{end - start} bytes are over max.message.bytes, {bytes_max}",
             )
         if start == end:
-            raise AppendError(ErrorCode.INVALID_RECORD, "there are no records")
+            raise ReplicaError(ErrorCode.INVALID_RECORD, "there are no records")
         records: Writable = data[start:end]
         version = self._call.version
         opened_bytes_max = self._broker.settings.moldau_batch_decompressed_max_bytes
@@ -183,29 +184,28 @@ class _Request:
                 records = bytearray(up_convert(records))
             checked = validate(records, bytes_max=opened_bytes_max)
         except CorruptBatchError as error:
-            code = ErrorCode.CORRUPT_MESSAGE
-            if len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < 2:
-                code = ErrorCode.INVALID_RECORD  # whole it may be, but of an older format
-            raise AppendError(code, str(error)) from error
+            raise ReplicaError(_corruption(records), str(error)) from error
         except ProtocolError as error:
             raise AppendError(ErrorCode.INVALID_RECORD, str(error)) from error
         batch = checked[0][0]
+        if len(checked) > 1:
+            raise ReplicaError(ErrorCode.INVALID_RECORD, "more than one batch for a partition")
         if batch.is_transactional:
-            self._refuse_transactional()
+            raise self._not_in_transaction()
         if version < ZSTD_SINCE and batch.codec == Codec.ZSTD:
-            raise AppendError(
+            raise ReplicaError(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_SINCE}"
             )
         return records, checked
 
-    def _refuse_transactional(self) -> None:
+    def _not_in_transaction(self) -> ReplicaError:
         """Refuse a batch that is in no transaction that a coordinator here knows of."""
         if self._transactional_id is None:
-            raise AppendError(
+            return ReplicaError(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                 "a transactional batch without a transactional id",
             )
-        raise AppendError(
+        return ReplicaError(
             ErrorCode.INVALID_TXN_STATE, "the partition was not added to the transaction"
         )
 
@@ -278,6 +278,14 @@ class _Request:
         self.is_done = True
         self._broker.write_deadlines.done()
         self._call.answer(self._response)
+
+
+def _corruption(records: Writable) -> ErrorCode:
+    """Tell damage, which a client sends again, from what was never a batch of format 2."""
+    is_legacy = len(records) > _MAGIC_POSITION and records[_MAGIC_POSITION] < 2
+    size = int.from_bytes(records[_LENGTH_POSITION : _LENGTH_POSITION + 4], signed=True)
+    is_cut = size > len(records) - _LENGTH_POSITION - 4
+    return ErrorCode.INVALID_RECORD if is_legacy or is_cut else ErrorCode.CORRUPT_MESSAGE
 
 
 def _last_of_each(topics: list[ProduceTopic]) -> list[ProduceTopic]:

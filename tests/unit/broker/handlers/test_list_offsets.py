@@ -64,7 +64,7 @@ def test_an_empty_log():
     w = World()
     w.create()
     assert found(ask(w, -1)) == (0, -1, 0, 5)
-    assert found(ask(w, -2)) == (0, -1, 0, -1)
+    assert found(ask(w, -2)) == (0, -1, 0, 5)
     assert found(ask(w, -3)) == (0, -1, -1, -1)
     assert found(ask(w, START_MS)) == (0, -1, -1, -1)
 

@@ -233,7 +233,7 @@ def test_damaged_batches():
     batch = batch_of()
     batch[-1] ^= 1
     assert w.write(batch).error_code == ErrorCode.CORRUPT_MESSAGE
-    assert w.write(batch_of()[:-1]).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert w.write(batch_of()[:-1]).error_code == ErrorCode.INVALID_RECORD
     assert w.write(b"").error_code == ErrorCode.INVALID_RECORD
     assert w.write(None).error_code == ErrorCode.INVALID_RECORD
     assert w.write(batch_of() + batch_of()).error_code == ErrorCode.INVALID_RECORD

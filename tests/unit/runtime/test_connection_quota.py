@@ -1,0 +1,43 @@
+from moldau.runtime.connection_quota import ConnectionQuota, plain_host
+from tests.brokers import bare_broker
+
+
+def test_connections_in_all() -> None:
+    quota = ConnectionQuota()
+    settings = bare_broker(max_connections="2").settings
+    for host in ("a", "b"):
+        assert quota.wait_seconds(settings, 5.0) == 0
+        assert quota.admit(host, settings, 5.0)
+    assert quota.wait_seconds(settings, 5.0) is None
+    quota.release("a")
+    assert quota.wait_seconds(settings, 5.0) == 0
+
+
+def test_connections_of_an_address() -> None:
+    quota = ConnectionQuota()
+    settings = bare_broker(
+        max_connections_per_ip="2", max_connections_per_ip_overrides="::1:1, 10.0.0.9:3"
+    ).settings
+    assert [quota.admit("10.0.0.1", settings, 0.0) for _ in range(3)] == [True, True, False]
+    assert [quota.admit("10.0.0.9", settings, 0.0) for _ in range(4)] == [True] * 3 + [False]
+    assert [quota.admit("::1", settings, 0.0) for _ in range(2)] == [True, False]
+    quota.release("::1")
+    assert quota.admit("::1", settings, 0.0)
+    assert quota.total == 6
+    # A change counts from then on.
+    settings = bare_broker(max_connections_per_ip="3").settings
+    assert quota.admit("10.0.0.1", settings, 0.0)
+
+
+def test_connections_of_a_second() -> None:
+    quota = ConnectionQuota()
+    settings = bare_broker(max_connection_creation_rate="2").settings
+    assert quota.admit("a", settings, 7.25)
+    assert quota.admit("a", settings, 7.25)
+    assert quota.wait_seconds(settings, 7.25) == 0.75
+    assert quota.wait_seconds(settings, 8.0) == 0
+
+
+def test_mapped_addresses_are_what_they_are() -> None:
+    assert plain_host("::ffff:10.0.0.1") == "10.0.0.1"
+    assert plain_host("::1") == "::1"
