@@ -50,12 +50,14 @@ from moldau.protocol.messages.describe_topic_partitions import (
 )
 from moldau.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from moldau.protocol.messages.find_coordinator import FindCoordinatorRequest
+from moldau.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from moldau.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from moldau.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
 from moldau.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from moldau.protocol.messages.push_telemetry import PushTelemetryRequest
 from moldau.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from moldau.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.schema import Message
@@ -141,6 +143,7 @@ def administer(wire: Wire, directory: str) -> Mapping[str, Message]:
         quorum_and_features,
         leaders,
         coordinators,
+        telemetry,
         delete_topics,
     ):
         part(admin)
@@ -588,6 +591,32 @@ def coordinators(admin: Administrator) -> None:
         for key_type in (2, 9):
             request = FindCoordinatorRequest(key_type=key_type, **keys)
             admin.ask(f"key type {key_type}", request, version)
+
+
+def telemetry(admin: Administrator) -> None:
+    """Apache Kafka serves it without a receiver of metrics too, but does not say so."""
+    client = b"a-test's-client!"
+    change = incremental.IncrementalAlterConfigsRequest(
+        resources=[changed(METRICS, "m", ("metrics", SET, "org.apache.kafka.,x"))]
+    )
+    admin.ask("metrics of clients", change)
+    admin.wait_for_config(METRICS, "m", "metrics", "org.apache.kafka.,x")
+
+    def push(name: str, **fields: Any) -> None:
+        wish = PushTelemetryRequest(**{"client_instance_id": client} | fields)
+        admin.ask(name, wish)
+
+    admin.ask("a new client", GetTelemetrySubscriptionsRequest())
+    question = GetTelemetrySubscriptionsRequest(client_instance_id=client)
+    subscription_id = admin.ask("a known client", question).subscription_id
+    admin.ask("too soon", question)
+    push("no client", client_instance_id=bytes(16))
+    push("a reserved id", client_instance_id=bytes(15) + b"\x01")
+    push("nothing", subscription_id=subscription_id)
+    push("too soon", subscription_id=subscription_id)
+    push("the last", subscription_id=subscription_id, terminating=True)
+    push("after the last", subscription_id=subscription_id)
+    push("an unknown subscription", client_instance_id=b"another's client")
 
 
 def delete_topics(admin: Administrator) -> None:

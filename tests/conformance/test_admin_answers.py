@@ -16,17 +16,18 @@ SETTINGS: Final = {"num.partitions": "1"}
 # What differs by nature: words, places, times and what is drawn by lot. Only whether they are
 # there is compared.
 NATURE: Final = {
+    "client_instance_id",
     "cluster_id",
     "documentation",
     "high_watermark",
     "host",
     "last_caught_up_timestamp",
     "last_fetch_timestamp",
-    "leader_epoch_of_quorum",
     "log_dir",
     "log_end_offset",
     "port",
     "replica_directory_id",
+    "subscription_id",
     "topic_id",
     "total_bytes",
     "usable_bytes",

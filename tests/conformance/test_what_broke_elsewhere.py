@@ -4,6 +4,7 @@ import pytest
 
 from moldau._native.records import Record, read_batches
 from moldau.protocol.errors import ErrorCode
+from moldau.protocol.framing import encode_request
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -153,6 +154,16 @@ def metadata(wire: Wire, topic: str, *, create: bool = False) -> MetadataRespons
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=create
     )
     return wire.call(request, MetadataResponse, 12)
+
+
+def test_bytes_behind_a_request_are_ignored(wire: Wire) -> None:
+    """librdkafka 2.16 writes four bytes for the null of Metadata v13, where one is enough."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    frame = b"".join(encode_request(request, 13, correlation_id=1, client_id="wire"))
+    size = len(frame) - 4 + 3
+    wire.correlation_id = 1
+    wire.socket.sendall(size.to_bytes(4, "big") + frame[4:] + b"\1\0\0")
+    assert wire.receive(MetadataResponse, 13).brokers
 
 
 def test_metadata_creates_a_topic_when_asked_to(wire: Wire) -> None:

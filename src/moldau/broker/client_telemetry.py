@@ -13,7 +13,7 @@ from moldau.metadata.settings.kafka_resources import ClientMetricsSettings
 
 INSTANCES_MAX: Final = 16_384
 """Beyond these the client that was silent longest is forgotten."""
-SERIES_MAX: Final = 50_000
+SERIES_MAX: Final = 20_000
 """Over all clients; beyond these only what is kept already is renewed."""
 LABEL_LENGTH_MAX: Final = 256
 SILENCE_SECONDS_MIN: Final = 60.0
@@ -182,10 +182,18 @@ def subscription_of(
 def _matches(rules: Iterable[str], attributes: Mapping[str, str | None]) -> bool:
     for rule in rules:
         name, _, pattern = rule.partition("=")
-        value = attributes[name]
-        if value is None or re.fullmatch(pattern, value) is None:
+        value = attributes.get(name)
+        if value is None or not _fits(pattern, value):
             return False
     return True
+
+
+def _fits(pattern: str, value: str) -> bool:
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:
+        # Apache Kafka may have let it into the log: Java's patterns are not quite Python's.
+        return False
 
 
 def _attributes(instance_id: bytes, call: Call) -> dict[str, str | None]:

@@ -189,9 +189,9 @@ class Listener:
                 self._stop_accepting()
                 self._loop.call_later(ACCEPT_RETRY_SECONDS, self._accept_again)
                 return
-            self._admit(accepted, plain_host(peer_address[0]), address)
+            self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
 
-    def _admit(self, accepted: socket.socket, host: str, address: Address) -> None:
+    def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
         settings = self._settings
         monotonic = time.monotonic()
         if not self._quota.admit(host, settings, monotonic):
@@ -207,7 +207,8 @@ class Listener:
                 socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes
             )
         local = plain_host(accepted.getsockname()[0])
-        peer = Peer(address.name, host, advertised_to(settings, address, local))
+        advertised = advertised_to(settings, address, local)
+        peer = Peer(address.name, host, advertised, port)
         client = ClientSocket(self, peer, monotonic)
         self._clients[client] = None
         self._all_lost.clear()

@@ -23,6 +23,7 @@ from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
+from moldau.runtime.client_metrics import measure_clients
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.event_loop import LoopDelay, LoopEnvironment, now
@@ -222,6 +223,7 @@ class Node:
         )
         await self._registration.unfence()
         measure_logs(self.metrics, self._store)
+        measure_clients(self.metrics, self._broker.telemetry, now)
         delay = LoopDelay(
             self.metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")
         )

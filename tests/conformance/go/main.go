@@ -30,7 +30,7 @@ var (
 func main() {
 	servers = os.Args[1]
 	wait = time.Duration(number(os.Args[2])) * time.Millisecond
-	client, err := kgo.NewClient(kgo.SeedBrokers(servers))
+	client, err := kgo.NewClient(kgo.SeedBrokers(servers), kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ between two turns of its loop; time is virtual.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop
 from typing import Any
 
 from moldau.broker.broker import Broker
@@ -119,6 +120,12 @@ class Administration:
         asked, self.controller.asked = self.controller.asked, []
         for each in asked:
             each()
+
+    def turn(self) -> None:
+        """Let the next turn of the loop do what is due first."""
+        _, _, timer = heappop(self.environment.timers)
+        if timer.do is not None:
+            timer.do()
 
     def ask(
         self, handler, request: Message, version: int | None = None, *, client_id: str | None = "me"

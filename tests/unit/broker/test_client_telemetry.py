@@ -98,6 +98,7 @@ def test_subscriptions_that_match_are_one_together() -> None:
         ("client_source_port=50001", True),
         ("client_source_port=9092", False),
         ("client_id=me,client_software_name=java", False),
+        (r"client_id=\p{Alpha}+", False),
     ],
 )
 def test_rules(rule: str, matches: bool) -> None:

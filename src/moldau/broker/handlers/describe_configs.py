@@ -1,11 +1,12 @@
 """DescribeConfigs v0-v4. v1 sources and synonyms; v3 types and documentation; v4 flexible."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.config_resources import BROKER_LOGGER, check_broker_name
+from moldau.broker.slices import answer_in_slices
 from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import check_topic_name
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
@@ -36,23 +37,51 @@ from moldau.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+SLICE_RESOURCES: Final = 4
+"""How many resources are described in one turn of the loop: two or three milliseconds."""
+
 
 def handle_describe_configs(
     broker: Broker, call: Call, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
+) -> DescribeConfigsResponse | None:
     """Answer with the configs asked for, all if none is named; unknown names are passed over."""
     unknown = {each.resource_type for each in request.resources} - _ENTRIES.keys()
-    results = []
-    for resource in request.resources:
+    if unknown:
+        return _refused(request, f"There is no resource type {min(unknown)}.")
+    results: list[DescribeConfigsResult] = []
+    slices = _describe(results, broker, call, request)
+    return answer_in_slices(broker, call, slices, lambda: DescribeConfigsResponse(results=results))
+
+
+def _refused(request: DescribeConfigsRequest, message: str) -> DescribeConfigsResponse:
+    """Refuse a request as a whole, for one resource: so does Kafka."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=ErrorCode.INVALID_REQUEST,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _describe(
+    results: list[DescribeConfigsResult],
+    broker: Broker,
+    call: Call,
+    request: DescribeConfigsRequest,
+) -> Iterator[None]:
+    """Add an answer for each resource; pause after each slice."""
+    for number, resource in enumerate(request.resources):
+        if number and number % SLICE_RESOURCES == 0:
+            yield
         result = DescribeConfigsResult(
             resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         results.append(result)
-        if unknown:
-            # It spoils the whole request, in Kafka too.
-            result.error_code = ErrorCode.INVALID_REQUEST
-            result.error_message = f"There is no resource type {min(unknown)}."
-            continue
         try:
             entries = _ENTRIES[resource.resource_type](broker, resource.resource_name)
         except Refusal as refusal:
@@ -62,7 +91,6 @@ def handle_describe_configs(
             _shown(call, request, resource.resource_type, entry)
             for entry in _asked(resource, entries)
         ]
-    return DescribeConfigsResponse(results=results)
 
 
 def _topic_entries(broker: Broker, name: str) -> Sequence[Entry]:

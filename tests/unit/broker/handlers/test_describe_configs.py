@@ -2,7 +2,10 @@
 
 import pytest
 
-from moldau.broker.handlers.describe_configs import handle_describe_configs
+from moldau.broker.handlers.describe_configs import (
+    SLICE_RESOURCES,
+    handle_describe_configs,
+)
 from moldau.metadata.settings.describe import Source
 from moldau.metadata.settings.kafka_resources import TopicSettings
 from moldau.metadata.settings.kinds import Kind
@@ -173,3 +176,14 @@ def test_an_unknown_type_spoils_the_request(admin: Administration) -> None:
     request.resources = [*request.resources, *asked(3, "x").resources]
     results = admin.ask(handle_describe_configs, request).results
     assert [each.error_code for each in results] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_many_resources_are_described_in_slices(admin: Administration) -> None:
+    request = DescribeConfigsRequest(resources=asked(TOPIC, "orders").resources * 10)
+    connection = admin.send(handle_describe_configs, request)
+    turns = 1
+    while not connection.answers:
+        admin.turn()
+        turns += 1
+    assert turns == -(-10 // SLICE_RESOURCES)
+    assert len(connection.answer.results) == 10
