@@ -246,14 +246,15 @@ class Connection:
 
     # -------------------------------------------------------------------------------- sending
 
-    def take(self) -> list[Buffer]:
-        """Return what is to be sent now; `gone` says how much of it the network did not take."""
+    def take(self) -> tuple[list[Buffer], int]:
+        """Return what is to be sent now, and its size; `gone` says what the network left."""
         outgoing, self._outgoing = self._outgoing, []
-        self._going += self._outgoing_sent
-        self._outgoing_sent.clear()
-        for piece in outgoing:
-            self._queued_bytes -= len(piece)
-        return outgoing
+        if self._outgoing_sent:
+            self._going += self._outgoing_sent
+            self._outgoing_sent.clear()
+        size = len(outgoing[0]) if len(outgoing) == 1 else sum(map(len, outgoing))
+        self._queued_bytes -= size
+        return outgoing, size
 
     def gone(self, unsent_bytes: int) -> None:
         """Say how much of what was taken is still to be sent."""

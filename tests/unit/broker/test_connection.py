@@ -82,9 +82,9 @@ class Rig:
 
     def send(self, keep: int = 0) -> None:
         """Take what is to be sent; the network leaves up to `keep` bytes unsent."""
-        pieces = self.connection.take()
+        pieces, size = self.connection.take()
         self.written += b"".join(pieces)
-        self.connection.gone(min(keep, sum(map(len, pieces)) + self.connection.unsent_bytes))
+        self.connection.gone(min(keep, size + self.connection.unsent_bytes))
 
     def correlation_ids(self) -> list[int]:
         found, at = [], 0
