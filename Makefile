@@ -10,9 +10,9 @@ PYTEST := $(BIN)/python -m pytest
 help:  ## Say what each target does
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-run: python  ## Install and start Moldau
+run: python  ## Install and start a broker on localhost:9092, with its data under ./data
 	@$(INSTALL) run
-	@$(BIN)/moldau --version
+	@$(BIN)/moldau start
 
 check: python  ## Format, lint, types, layers, tidiness and unit tests, in under a minute
 	@$(INSTALL) dev

@@ -1,10 +1,11 @@
-"""`python -m bench [NAME ...]`: run the benchmarks, print ratios, store them with the commit."""
+"""`python -m bench [NAME[:PART] ...]`: run the benchmarks, print ratios, store them by commit."""
 
 import json
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
@@ -12,18 +13,20 @@ from pathlib import Path
 
 from bench.row import Row
 
-SUITES = ("codec", "compaction", "disk", "log", "records")
+SUITES = ("broker", "codec", "compaction", "disk", "log", "records")
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
     """Run the named suites, or all of them."""
     suites = sys.argv[1:] or SUITES
-    if unknown := sorted(set(suites) - set(SUITES)):
+    named = [suite.partition(":") for suite in suites]
+    if unknown := sorted({suite for suite, _, _ in named} - set(SUITES)):
         sys.exit(f"bench: no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
-    for suite in suites:
+    for suite, _, part in named:
         print(f"{suite}: measuring", flush=True)
-        rows: list[Row] = import_module(f"bench.bench_{suite}").rows()
+        measure: Callable[..., list[Row]] = import_module(f"bench.bench_{suite}").rows
+        rows = measure(*filter(None, [part]))
         print(_table(rows))
         _store(suite, rows)
     return 0

@@ -1,13 +1,16 @@
 """A broker without anything behind it, for tests of connections and handlers."""
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 from moldau.broker.broker import Broker
+from moldau.broker.ports import DirectoriesPort, LoggersPort, LogsPort
 from moldau.controller.commands import Command
 from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.replication.replicas import Replicas
 
 
 class NoTimer:
@@ -57,4 +60,8 @@ def bare_broker(**texts: str) -> Broker:
         image=ClusterImage(),
         controller=NoController(),
         environment=StillEnvironment(),
+        replicas=Replicas(1, lambda _topic, _index: False),
+        logs=Mock(spec=LogsPort),
+        directories=Mock(spec=DirectoriesPort),
+        loggers=Mock(spec=LoggersPort),
     )

@@ -26,8 +26,6 @@ PATH = Path("docs/settings.md")
 HEAD = """\
 # Settings
 
-**The broker that reads these is not built yet: until then "honoured" says what it will read.**
-
 Every setting of a Kafka 4.3.1 broker, topic, group and client, and ours; what 4.4 added is not
 here yet. A setting is honoured, or it is listed with the reason why not; one that is not honoured
 is named in a warning when a file or `--set` gives it another value than its default. Names that

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,8 @@ READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 30
 TOOL_SECONDS_MAX = 60
 
-_JAVA = ("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# Of the Java machine: quick to start, small, and none too fast.
+FRUGAL = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'java' / 'log4j2.properties'}"
 
@@ -50,6 +51,7 @@ class ApacheKafka:
 
     directory: Path
     settings: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = FRUGAL
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -109,7 +111,7 @@ class ApacheKafka:
         """Start the node and wait until it answers as a member of its cluster."""
         with (self.directory / "kafka.out").open("ab") as output:
             self.process = subprocess.Popen(
-                [*_JAVA, _LOGGING, "kafka.Kafka", str(self.properties)],
+                ["java", *self.options, _LOGGING, "kafka.Kafka", str(self.properties)],
                 env=_environment(),
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -190,10 +192,13 @@ class ApacheKafka:
 
 @contextmanager
 def apache_kafka(
-    directory: Path, settings: Mapping[str, str] | None = None, *format_arguments: str
+    directory: Path,
+    settings: Mapping[str, str] | None = None,
+    *format_arguments: str,
+    options: Sequence[str] = FRUGAL,
 ) -> Iterator[ApacheKafka]:
     """Format and start a node; it is stopped at the end, and killed if that fails."""
-    kafka = ApacheKafka(directory, settings or {})
+    kafka = ApacheKafka(directory, settings or {}, options)
     kafka.write_properties()
     kafka.format(*format_arguments)
     kafka.start()
@@ -204,11 +209,18 @@ def apache_kafka(
         kafka.kill()
 
 
-def run_java(directory: Path, class_name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_java(
+    directory: Path,
+    class_name: str,
+    *arguments: str,
+    typed: str = "",
+    options: Sequence[str] = FRUGAL,
+) -> subprocess.CompletedProcess[str]:
     """Run a Java program, a class or a source file, with Kafka's class path."""
     return subprocess.run(
-        [*_JAVA, class_name, *arguments],
+        ["java", *options, class_name, *arguments],
         env=_environment(),
+        input=typed,
         capture_output=True,
         timeout=TOOL_SECONDS_MAX,
         text=True,

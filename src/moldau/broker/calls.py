@@ -17,13 +17,24 @@ class Endpoint(NamedTuple):
 class Peer:
     """The other end of a connection, as far as answers depend on it."""
 
-    __slots__ = ("advertised", "host", "listener", "software_name", "software_version")
+    __slots__ = (
+        "advertised",
+        "fetch_from",
+        "host",
+        "listener",
+        "port",
+        "software_name",
+        "software_version",
+    )
 
-    def __init__(self, listener: str, host: str, advertised: Endpoint) -> None:
+    def __init__(self, listener: str, host: str, advertised: Endpoint, port: int = 0) -> None:
         self.listener = listener
         self.host = host
+        self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
+        self.fetch_from: tuple[str | bytes, int] | None = None
+        """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""
 
@@ -55,6 +66,7 @@ class Call:
         "correlation_id",
         "hangs_up",
         "is_answered",
+        "on_close",
         "peer",
         "pieces",
         "received",
@@ -88,6 +100,8 @@ class Call:
         self.hangs_up = False
         self.pieces: list[Buffer] | None = None
         self.sent: Sent | None = None
+        self.on_close: Callable[[], None] | None = None
+        """Set by who lets the call wait for long: called if the peer goes before the answer."""
 
     @property
     def room(self) -> int:

@@ -268,6 +268,9 @@ class Connection:
         """Forget everything: the peer is gone. Answers that come later go nowhere."""
         self._is_closed = self.is_hanging_up = True
         waiting = [call.sent for call in self._calls if call.sent is not None]
+        for call in self._calls:
+            if call.on_close is not None:
+                call.on_close()
         self._calls.clear()
         self._outgoing.clear()
         self._going += self._outgoing_sent + waiting

@@ -1,11 +1,17 @@
 """What the broker needs from outside; the shell fills it."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from moldau.controller.commands import Command
 from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Buffer, DiskColdError
+from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
+from moldau.log.partition import Appended
+from moldau.log.reading import Extent
+from moldau.log.validation import Checked, Writable
+from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 
 class Timer(Protocol):
@@ -35,9 +41,107 @@ class ControllerPort(Protocol):
     def leader_id(self) -> int | None:
         """The node that leads the quorum, None while nobody does."""
 
+    @property
+    def kraft_version(self) -> int:
+        """The level of kraft.version, which the quorum keeps and no metadata record tells."""
+
+    def describe_quorum(
+        self, request: DescribeQuorumRequest, then: Callable[[DescribeQuorumResponse], None]
+    ) -> None:
+        """Have the quorum's leader tell about it."""
+
     def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
         """Have a command decided; nothing is committed before the call returns.
 
         `then` gets the answer when the decision is committed and this broker acts on it, or None
         when there is no controller that decides.
         """
+
+
+class Piece(NamedTuple):
+    """A range of one partition's file."""
+
+    partition: TopicPartition
+    extent: Extent
+
+
+class Loaded(NamedTuple):
+    """The bytes of pieces, in their order."""
+
+    contents: Sequence[Buffer | None]
+    """None for what cannot be read: then its partition is out of service already."""
+    release: Callable[[], None] | None
+    """To be called when nobody looks at the contents any more: the memory is used again."""
+
+
+class LogsPort(Protocol):
+    """The logs of this broker, as far as the disk is asked for something."""
+
+    def append(
+        self,
+        partition: TopicPartition,
+        data: Writable,
+        checked: Checked,
+        *,
+        leader_epoch: LeaderEpoch,
+    ) -> Appended:
+        """Stage a client's batches, which stay where they are until the turn's end.
+
+        `AppendError` refuses them. Whether they could be written, the replica's writers hear.
+        """
+
+    def warm(
+        self, partition: TopicPartition, cold: DiskColdError, then: Callable[[], None]
+    ) -> None:
+        """Bring into memory what a look into a log missed there, beside the loop."""
+
+    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+        """Read pieces of files, which may be replaced meanwhile, but not before this returns.
+
+        `then` is called before this returns if all are in memory.
+        """
+
+    def delete_records(
+        self, partition: TopicPartition, before: Offset, then: Callable[[Offset | None], None]
+    ) -> None:
+        """Move a log's start; `then` gets the new one when it is durable, None if it cannot be."""
+
+    def failed(self, partition: TopicPartition, error: Exception) -> None:
+        """A look into a log has shown that it is broken: take it out of service."""
+
+
+class LogSize(NamedTuple):
+    """How much a partition's log takes."""
+
+    partition: TopicPartition
+    size: int
+    """In bytes, without indexes."""
+
+
+class LogDirectory(NamedTuple):
+    """A log directory of this broker."""
+
+    path: str
+    is_online: bool
+    total_bytes: int
+    """The size of its volume; -1 if it is not known, as for one that is offline."""
+    usable_bytes: int
+    """What of it is free for this broker; -1 if it is not known."""
+    logs: Sequence[LogSize]
+
+
+class DirectoriesPort(Protocol):
+    """The log directories of this broker."""
+
+    def describe(self) -> Sequence[LogDirectory]:
+        """Return all of them, those that are offline too; absolute paths, as they are compared."""
+
+
+class LoggersPort(Protocol):
+    """The process' own log, whose levels may be changed while it runs (KIP-412)."""
+
+    def levels(self) -> Mapping[str, str]:
+        """Return the level of each logger by name; that of `root` counts where none is set."""
+
+    def set_level(self, name: str, level: str | None) -> None:
+        """Set the level of a logger that there is, in Kafka's words; None: that of root counts."""

@@ -10,7 +10,37 @@ Handler = Callable[..., Any]
 """`(broker, call, request) -> response | None`; Produce gets a buffer and a frame instead."""
 
 # One line for each: `handlers/<name>.py` has `handle_<name>`.
-_HANDLERS: Final = ("api_versions",)
+_HANDLERS: Final = (
+    "alter_configs",
+    "alter_partition_reassignments",
+    "alter_replica_log_dirs",
+    "api_versions",
+    "create_partitions",
+    "create_topics",
+    "delete_records",
+    "delete_topics",
+    "describe_cluster",
+    "describe_configs",
+    "describe_log_dirs",
+    "describe_producers",
+    "describe_quorum",
+    "describe_topic_partitions",
+    "elect_leaders",
+    "fetch",
+    "find_coordinator",
+    "get_telemetry_subscriptions",
+    "incremental_alter_configs",
+    "init_producer_id",
+    "list_config_resources",
+    "list_offsets",
+    "list_partition_reassignments",
+    "metadata",
+    "offset_for_leader_epoch",
+    "produce",
+    "push_telemetry",
+    "unregister_broker",
+    "update_features",
+)
 
 
 class Served:

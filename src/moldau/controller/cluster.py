@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from moldau.metadata.brokers import has_online_directory
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.features import SUPPORTED, TRANSACTIONS, LevelRange
 from moldau.metadata.image import ClusterImage
-from moldau.metadata.topics import LOST, MIGRATING, UNASSIGNED, Partition
+from moldau.metadata.topics import MIGRATING, UNASSIGNED, Partition
 from moldau.protocol.messages.create_topics import CreatableTopicConfigs
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
@@ -103,6 +104,4 @@ class Cluster:
         if broker is None or broker_id not in partition.replicas:
             return False
         directory = partition.directories[partition.replicas.index(broker_id)]
-        if not broker.log_dirs or directory in (UNASSIGNED, MIGRATING):
-            return directory != LOST
-        return directory in broker.log_dirs
+        return has_online_directory(broker, directory)

@@ -8,6 +8,7 @@ from moldau.controller.decision import Decision, Records
 from moldau.controller.partition_change import Election, Wish, change_partition
 from moldau.controller.placement import check_assignment
 from moldau.controller.refusal import Refusal
+from moldau.metadata.image import ClusterImage
 from moldau.metadata.topics import NO_LEADER, Partition, Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.alter_partition_reassignments import (
@@ -43,14 +44,12 @@ def decide_elect_leaders(
     results: list[ReplicaElectionResult] = []
     election = _ELECTIONS.get(request.election_type)
     is_all = request.topic_partitions is None
-    asked: Iterable[TopicPartitions] = (
-        (
+    asked: Iterable[TopicPartitions] = request.topic_partitions or ()
+    if is_all and election is not None:
+        asked = (
             TopicPartitions(topic=topic.name, partitions=tuple(topic.partitions))
             for topic in cluster.image.topics
         )
-        if request.topic_partitions is None
-        else request.topic_partitions
-    )
     for wish in asked:
         partitions: list[PartitionResult] = []
         results.append(ReplicaElectionResult(topic=wish.topic, partition_result=partitions))
@@ -190,17 +189,17 @@ def _reverted(
 
 
 def list_reassignments(
-    cluster: Cluster, request: ListPartitionReassignmentsRequest
+    image: ClusterImage, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     """Return the partitions whose replicas are on the move."""
     found: list[OngoingTopicReassignment] = []
     if request.topics is None:
-        asked = [(topic, tuple(topic.partitions)) for topic in cluster.image.topics]
+        asked = [(topic, tuple(topic.partitions)) for topic in image.topics]
     else:
         asked = [
             (topic, tuple(wish.partition_indexes))
             for wish in request.topics
-            if (topic := cluster.image.topics.find(wish.name)) is not None
+            if (topic := image.topics.find(wish.name)) is not None
         ]
     for topic, indexes in asked:
         partitions = [

@@ -103,6 +103,7 @@ class LogDirectory:
         self._cache = cache
         self._entropy = entropy
         self._checkpoints = OffsetCheckpoints(found.checkpoints)
+        self._folderless: set[TopicPartition] = set()  # new, and nothing was written yet
         self._due: dict[TopicPartition, PartitionLog] = {}  # to be synced now
         self._waiting: dict[TopicPartition, PartitionLog] = {}  # dirty, and not due yet
         self._new_files: dict[str, None] = {}
@@ -143,23 +144,39 @@ class LogDirectory:
     ) -> PartitionLog:
         """Make a partition; `lower` it to 0 first, because its name may have been used before.
 
-        Its names become durable with the next commit: nothing is acknowledged before.
+        Nothing of it is on the disk until `make_folder`, so that partitions which are never used
+        cost nothing there.
         """
         assert partition not in self.logs, f"{partition} is there"
+        if self.failure is not None:
+            raise PartitionOfflineError(f"log directory offline: {self.failure}")
         if partition in self.closed:
             raise PartitionOfflineError(f"{partition} is offline: {self.closed[partition]}")
+        maker = SegmentMaker(self.disk, str(partition), self._cache, config, self._jitter())
+        state = empty_log(maker, Offset(0), now.wall_ms)
+        log = self.logs[partition] = PartitionLog(state, maker, self._durability)
+        self.topic_ids[partition] = topic_id
+        self._folderless.add(partition)
+        return log
+
+    def make_folder(self, partition: TopicPartition) -> None:
+        """Make a new partition's folder, if it has none yet: something is going to be written.
+
+        Its names become durable with the next commit: nothing is acknowledged before.
+        """
+        if partition not in self._folderless:
+            return
         folder = str(partition)
         try:
             self.disk.make_directory(folder)
-            self._write_topic_id(partition, topic_id)
+            self._write_topic_id(partition, self.topic_ids[partition])
         except DiskFullError as error:
             with suppress(DiskError):
                 self.disk.remove_directory(folder)
             raise StorageFullError(str(error)) from error
+        self._folderless.discard(partition)
         self._new_names[""] = None
-        maker = SegmentMaker(self.disk, folder, self._cache, config, self._jitter())
-        state = empty_log(maker, Offset(0), now.wall_ms)
-        return self._add(partition, PartitionLog(state, maker, self._durability))
+        self._checkpoints.set(RECOVERY_POINTS, partition, self.logs[partition].recovery_point)
 
     def set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
         """Write the topic's id that had got lost."""
@@ -167,8 +184,12 @@ class LogDirectory:
             self.disk.truncate(f"{partition}/{PARTITION_METADATA}", 0)
         self._write_topic_id(partition, topic_id)
 
-    def delete(self, partition: TopicPartition) -> str:
-        """Take a partition out; return the folder whose files are then to be removed."""
+    def delete(self, partition: TopicPartition) -> str | None:
+        """Take a partition out; return the folder whose files are then to be removed, if any."""
+        if partition in self._folderless:
+            self._forget(partition)
+            self._checkpoints.drop(partition)
+            return None
         return self._move_away(partition, FolderState.DELETED)
 
     def set_aside(self, partition: TopicPartition) -> str:
@@ -211,6 +232,7 @@ class LogDirectory:
 
     def _forget(self, partition: TopicPartition) -> None:
         self.topic_ids.pop(partition, None)
+        self._folderless.discard(partition)
         for logs in (self.logs, self._due, self._waiting):
             logs.pop(partition, None)
 
@@ -222,7 +244,9 @@ class LogDirectory:
     def note_change(self, partition: TopicPartition, now: Instant) -> None:
         """A log was written or changed otherwise; its turn comes with a commit."""
         log = self.logs.get(partition)
-        if log is not None and self._durability is not Durability.MEMORY:
+        if log is None or partition in self._folderless:
+            return
+        if self._durability is not Durability.MEMORY:
             logs = self._due if log.is_sync_due(now) else self._waiting
             logs[partition] = log
 
@@ -309,6 +333,10 @@ class LogDirectory:
         """There was no room for these; they come again."""
         self._checkpoints.put_back(checkpoints)
 
+    def is_remembered(self, partition: TopicPartition) -> bool:
+        """Whether a checkpoint on the device still speaks of a partition of this name."""
+        return self._checkpoints.is_stored(partition)
+
     def lower(self, partition: TopicPartition, to: Offset) -> list[Checkpoint]:
         """Return the checkpoints to be replaced before a partition is cut at `to`, or created."""
         return self._checkpoints.lower(partition, to)
@@ -329,6 +357,7 @@ class LogDirectory:
         self, partition: TopicPartition, now: Instant, cut: Callable[[PartitionLog], None]
     ) -> None:
         log = self.get(partition)
+        self.make_folder(partition)
         cut(log)
         # A commit may have come between, and raised it again.
         self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
@@ -356,8 +385,9 @@ class LogDirectory:
 
     def _note_offsets(self) -> None:
         for partition, log in self.logs.items():
-            self._checkpoints.set(HIGH_WATERMARKS, partition, log.high_watermark)
-            self._note_log_start(partition, log)
+            if partition not in self._folderless:
+                self._checkpoints.set(HIGH_WATERMARKS, partition, log.high_watermark)
+                self._note_log_start(partition, log)
 
     def _note_log_start(self, partition: TopicPartition, log: PartitionLog) -> None:
         # Without a row the log starts with its first segment.
@@ -368,9 +398,10 @@ class LogDirectory:
 
     def close(self) -> None:
         """Close all logs; then come a last commit, all checkpoints, and `mark_clean`."""
-        for log in self.logs.values():
+        used = {p: log for p, log in self.logs.items() if p not in self._folderless}
+        for log in used.values():
             log.close()
-        self._due.update(self.logs)
+        self._due.update(used)
 
     def mark_clean(self, disk: Disk, broker_epoch: int) -> bool:
         """Note that there is nothing to recover; say whether that is so.

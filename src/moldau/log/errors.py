@@ -1,5 +1,9 @@
 """What can be wrong with the files of a log, and with what is to be appended to it."""
 
+from typing import Final
+
+from moldau.kernel.disk import DiskError
+from moldau.kernel.errors import ProtocolError
 from moldau.protocol.errors import ErrorCode
 
 
@@ -82,3 +86,7 @@ class CorruptLogError(Exception):
         super().__init__(f"{path}: at byte {position}: {reason}")
         self.path = path
         self.position = position
+
+
+UNREADABLE: Final = (DiskError, ProtocolError, CorruptIndexError, CorruptLogError)
+"""What a look into a log may raise when its files are not what they were."""

@@ -48,6 +48,10 @@ class OffsetCheckpoints:
         """Return what the device says of a partition, 0 if nothing."""
         return self._stored[path].get(partition, Offset(0))
 
+    def is_stored(self, partition: TopicPartition) -> bool:
+        """Whether the device says anything of a partition."""
+        return any(partition in rows for rows in self._stored.values())
+
     def set(self, path: str, partition: TopicPartition, offset: Offset | None) -> None:
         """Change a partition's row, or remove it."""
         rows = self._rows[path]

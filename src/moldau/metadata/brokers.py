@@ -6,6 +6,7 @@ A registration is kept as the record that would register it again, and replaced 
 from typing import Final, TypeVar
 
 from moldau.metadata.errors import ReplayError
+from moldau.metadata.topics import LOST, MIGRATING, UNASSIGNED
 from moldau.protocol.schema import Struct
 from moldau.protocol.stored.cluster_metadata import (
     BrokerRegistrationChangeRecord,
@@ -25,6 +26,13 @@ AnyStruct = TypeVar("AnyStruct", bound=Struct)
 def is_active(broker: RegisterBrokerRecord | None) -> bool:
     """Whether a broker may lead partitions and be in sync."""
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def has_online_directory(broker: RegisterBrokerRecord, directory: bytes) -> bool:
+    """Whether a replica's directory is one that its broker has online, as far as anybody knows."""
+    if not broker.log_dirs or directory in (UNASSIGNED, MIGRATING):
+        return directory != LOST
+    return directory in broker.log_dirs
 
 
 def altered(record: AnyStruct, **changes: object) -> AnyStruct:

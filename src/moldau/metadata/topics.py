@@ -28,6 +28,11 @@ RECOVERING: Final = 1
 RECOVERY_STAYS: Final = -1
 
 
+def is_reserved(directory_id: bytes) -> bool:
+    """Whether a directory id stands for something else than a directory."""
+    return int.from_bytes(directory_id) < RESERVED_MAX
+
+
 class Partition(NamedTuple):
     """One partition as the cluster knows it. A change makes a new one."""
 

@@ -107,10 +107,20 @@ class Cleaner:
         self._entropy = entropy
         self._running: dict[TopicPartition, threading.Event] = {}
         self._throttle: Throttle | None = None
-        if settings.io_max_bytes_per_second != inf:
-            self._throttle = Throttle(settings.io_max_bytes_per_second, clock())
         self._throttle_lock = threading.Lock()
         self._wake = asyncio.Event()
+        self._set_throttle()
+
+    def configure(self, settings: CleanerSettings) -> None:
+        """Go by other settings; the number of threads changes with the next start."""
+        self._settings = settings
+        self._set_throttle()
+        self.wake()
+
+    def _set_throttle(self) -> None:
+        rate = self._settings.io_max_bytes_per_second
+        with self._throttle_lock:
+            self._throttle = None if rate == inf else Throttle(rate, self._clock())
 
     async def run(self) -> None:
         """Work until cancelled; the threads stop after the step that they are at."""
@@ -229,10 +239,8 @@ class Cleaner:
         return None
 
     def _pause(self, io_bytes: int) -> float:
-        if self._throttle is None:
-            return 0.0
         with self._throttle_lock:
-            return self._throttle.spend(io_bytes, self._clock())
+            return 0.0 if self._throttle is None else self._throttle.spend(io_bytes, self._clock())
 
     def _count(self, job: Compaction) -> None:
         stats = self.stats

@@ -28,6 +28,7 @@ from moldau.runtime.disk import FileDisk
 from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import SyncPool
+from moldau.runtime.turns import Turns
 
 THREADS = 4
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
@@ -78,8 +79,13 @@ class DirectoryHost:
         if isinstance(self.disk, FileDisk):
             limits = thresholds or Thresholds.of_volume(self.disk.total_bytes())
             self.space = FreeSpace(limits, free_bytes=self.disk.free_bytes())
-        for folder in opened.found.deleted:
-            self._remove_later(folder, 0.0)
+        self._remove_later(opened.found.deleted, 0.0)
+
+    @property
+    def previous_epoch(self) -> int:
+        """The broker's epoch when it closed the directory in good order; else -1."""
+        epoch = self._opened.found.broker_epoch
+        return -1 if epoch is None else epoch
 
     @property
     def is_online(self) -> bool:
@@ -195,18 +201,30 @@ class DirectoryHost:
         """Make a partition."""
         async with self._checkpointing:
             await self._write(self.core.lower(partition, Offset(0)))
-            log = self.guard(lambda: self.core.create(partition, topic_id, config, self._clock()))
-        self.pool.wake()
-        return log
+            return self.core.create(partition, topic_id, config, self._clock())
 
-    async def delete(self, partition: TopicPartition, delay_seconds: float) -> None:
-        """Remove a partition; its files go later."""
+    def try_create(
+        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog | None:
+        """Make a partition, unless something on the device has to be changed before."""
+        if self.core.is_remembered(partition):
+            return None
+        return self.core.create(partition, topic_id, config, self._clock())
+
+    async def delete(self, partitions: Sequence[TopicPartition], delay_seconds: float) -> None:
+        """Remove partitions; their files go later."""
         async with self._checkpointing:
-            folder = self.guard(lambda: self.core.delete(partition))
-            # It may still write to the folder's old name, which must not mean a new partition yet.
+            folders = []
+            turns = Turns()
+            for partition in partitions:
+                folder = self.guard(partial(self.core.delete, partition))
+                folders += [] if folder is None else [folder]
+                await turns.give_way()
+            # It may still write to a folder's old name, which must not mean a new partition yet.
             await self._commit_under_way()
-        self.pool.wake()
-        self._remove_later(folder, delay_seconds)
+        if folders:
+            self.pool.wake()
+            self._remove_later(folders, delay_seconds)
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""
@@ -325,11 +343,16 @@ class DirectoryHost:
         tasks.add(task)
         task.add_done_callback(done)
 
-    def _remove_later(self, folder: str, delay_seconds: float) -> None:
-        self._spawn(self._remove(folder, delay_seconds), self._removals)
+    def _remove_later(self, folders: Sequence[str], delay_seconds: float) -> None:
+        if folders:
+            self._spawn(self._remove(folders, delay_seconds), self._removals)
 
-    async def _remove(self, folder: str, delay_seconds: float) -> None:
+    async def _remove(self, folders: Sequence[str], delay_seconds: float) -> None:
         await asyncio.sleep(delay_seconds)
+        for folder in folders:
+            await self._remove_folder(folder)
+
+    async def _remove_folder(self, folder: str) -> None:
         try:
             await self.in_thread(lambda: [None for _ in remove_folder(self.waiting, folder)])
         except (DiskError, PartitionOfflineError) as error:

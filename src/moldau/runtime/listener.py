@@ -95,7 +95,13 @@ class Listener:
     # ------------------------------------------------------------------- starting and stopping
 
     async def start(self) -> tuple[Address, ...]:
-        """Open all listeners; return them with the ports that they have."""
+        """Open all listeners and serve; return them with the ports that they have."""
+        bound = self.open()
+        self.serve()
+        return bound
+
+    def open(self) -> tuple[Address, ...]:
+        """Open all listeners, whose clients wait until `serve`; return them with their ports."""
         settings = self._settings
         bound = []
         try:
@@ -112,9 +118,17 @@ class Listener:
         except OSError:
             self._close_sockets()
             raise
+        return tuple(bound)
+
+    def serve(self) -> None:
+        """Accept connections."""
         self._accept_again()
         self._check()
-        return tuple(bound)
+
+    def settings_changed(self) -> None:
+        """There may be room for more connections now."""
+        if self._sockets:
+            self._accept_again()
 
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""
@@ -175,9 +189,9 @@ class Listener:
                 self._stop_accepting()
                 self._loop.call_later(ACCEPT_RETRY_SECONDS, self._accept_again)
                 return
-            self._admit(accepted, plain_host(peer_address[0]), address)
+            self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
 
-    def _admit(self, accepted: socket.socket, host: str, address: Address) -> None:
+    def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
         settings = self._settings
         monotonic = time.monotonic()
         if not self._quota.admit(host, settings, monotonic):
@@ -193,7 +207,8 @@ class Listener:
                 socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes
             )
         local = plain_host(accepted.getsockname()[0])
-        peer = Peer(address.name, host, advertised_to(settings, address, local))
+        advertised = advertised_to(settings, address, local)
+        peer = Peer(address.name, host, advertised, port)
         client = ClientSocket(self, peer, monotonic)
         self._clients[client] = None
         self._all_lost.clear()

@@ -1,7 +1,7 @@
 """Opening a log directory: lock, look, recover in threads, saying how far it got."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -39,6 +39,8 @@ class OpenContext:
     cache: PageCache = field(default_factory=lambda: PageCache(32 << 20))
     recovery_threads: int = 2
     open_files_max: int = 512
+    locks: Mapping[str, DirectoryLock] = field(default_factory=dict)
+    """The locks of directories that are locked already, by root."""
 
 
 @dataclass(slots=True)
@@ -73,11 +75,11 @@ def open_directory(root: str, context: OpenContext) -> OpenDirectory:
         reason = f"cannot make log directory {root}: {error.strerror}"
         raise DiskFailedError("", reason) from error
     disk = FileDisk(root, open_files_max=context.open_files_max)
-    lock = DirectoryLock(root)
+    lock = context.locks.get(root) or DirectoryLock(root)
     try:
         waiting = disk.waiting()
         found = survey(waiting)
-        new_id = _directory_id(context.entropy(16))
+        new_id = directory_id_of(context.entropy(16))
         identity = claim(waiting, found, replace(context.identity, directory_id=new_id))
         core = _core(context, disk, found)
         opened = OpenDirectory(root, disk, waiting, core, identity, found, lock)
@@ -100,7 +102,7 @@ def _core(context: OpenContext, disk: Disk, found: Survey) -> LogDirectory:
     )
 
 
-def _directory_id(random: bytes) -> bytes:
+def directory_id_of(random: bytes) -> bytes:
     """Return a random id whose text does not begin with a dash, which tools take for an option."""
     return bytes([random[0] & 0x7F]) + random[1:]
 

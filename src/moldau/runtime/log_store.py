@@ -1,9 +1,8 @@
 """All logs of a broker, in one or several log directories, on an asyncio loop."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +30,7 @@ from moldau.runtime.log_opening import (
     open_directory,
     open_in_memory,
 )
+from moldau.runtime.turns import collection_paused
 
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
@@ -45,6 +45,7 @@ class StoreSettings:
 
     retention_check_interval_ms: int = 300_000
     removal_interval_ms: int = 10_000
+    producer_expiration_check_interval_ms: int = 600_000
     producer_id_expiration_ms: int = DAY_MS
     cleaner: CleanerSettings | None = field(default_factory=CleanerSettings)
     """None: nothing is compacted."""
@@ -93,7 +94,7 @@ class LogStore:
         """Open all log directories at once; one that is broken is left out, unless all are."""
         if context.durability is Durability.MEMORY:
             return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
-        with _collection_paused():
+        with collection_paused():
             results = await asyncio.gather(
                 *(asyncio.to_thread(open_directory, root, context) for root in roots),
                 return_exceptions=True,
@@ -107,6 +108,12 @@ class LogStore:
                     directory.lock.release()
             raise
         return cls(opened, context, listener, settings or StoreSettings())
+
+    def configure(self, settings: StoreSettings) -> None:
+        """Go by other settings: how long producers are kept, and how compaction works."""
+        self._settings = settings
+        if self.cleaner is not None and settings.cleaner is not None:
+            self.cleaner.configure(settings.cleaner)
 
     # Finding.
 
@@ -140,6 +147,7 @@ class LogStore:
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
+        host.guard(lambda: host.core.make_folder(partition))
         appended = host.guard(
             lambda: log.append(
                 data,
@@ -158,6 +166,7 @@ class LogStore:
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
+        host.guard(lambda: host.core.make_folder(partition))
         log.append_stored(data, batches, now=self._context.clock())
         self._staged[partition] = host, log
 
@@ -196,29 +205,49 @@ class LogStore:
     async def create(
         self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
     ) -> PartitionLog:
-        """Make a partition in the log directory with the fewest."""
-        online = [host for host in self.hosts if host.is_online]
-        if not online:
-            raise PartitionOfflineError("all log directories are offline")
-        counts = {host.root: 0 for host in online}
-        for place in self._places.values():
-            if place.is_online:
-                counts[place.root] += 1
-        host = min(online, key=lambda host: counts[host.root])
-        self._places[partition] = host
+        """Make a partition in the log directory with the fewest; its files come when it is used."""
+        host = self._place_for(partition)
         try:
             return await host.create(partition, topic_id, config)
         except BaseException:
             del self._places[partition]
             raise
 
-    async def delete(self, partition: TopicPartition) -> None:
-        """Remove a partition."""
-        host = self._leave(partition)
-        log = host.core.logs.get(partition)
-        config = self._context.config_of(partition.topic) if log is None else log.config
-        await host.delete(partition, config.file_delete_delay_ms / 1000)
-        del self._places[partition]
+    def try_create(
+        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+    ) -> PartitionLog | None:
+        """Make a partition at once; None if `create` has to wait for the disk."""
+        host = self._place_for(partition)
+        log = host.try_create(partition, topic_id, config)
+        if log is None:
+            del self._places[partition]
+        return log
+
+    def _place_for(self, partition: TopicPartition) -> DirectoryHost:
+        online = [host for host in self.hosts if host.is_online]
+        if not online:
+            raise PartitionOfflineError("all log directories are offline")
+        host = min(online, key=lambda host: len(host.core.logs))
+        self._places[partition] = host
+        return host
+
+    async def delete(self, *partitions: TopicPartition) -> None:
+        """Remove partitions; several at once wait for the disk only once."""
+        by_host: dict[DirectoryHost, list[TopicPartition]] = {}
+        for partition in partitions:
+            by_host.setdefault(self._leave(partition), []).append(partition)
+        for host, theirs in by_host.items():
+            await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            for partition in theirs:
+                del self._places[partition]
+
+    def _delay_ms(self, host: DirectoryHost, partitions: Sequence[TopicPartition]) -> int:
+        delay_ms = 0
+        for partition in partitions:
+            log = host.core.logs.get(partition)
+            config = self._context.config_of(partition.topic) if log is None else log.config
+            delay_ms = max(delay_ms, config.file_delete_delay_ms)
+        return delay_ms
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""
@@ -257,6 +286,9 @@ class LogStore:
                 self._sweep(settings.retention_check_interval_ms, self._apply_retention)
             )
             group.create_task(self._sweep(settings.removal_interval_ms, self._remove_files))
+            group.create_task(
+                self._sweep(settings.producer_expiration_check_interval_ms, self._expire_producers)
+            )
             if self.cleaner is not None:
                 group.create_task(self.cleaner.run())
 
@@ -289,9 +321,13 @@ class LogStore:
         if self.cleaner is not None and self.cleaner.is_compacting(partition):
             return  # it reads the segments; the next time will do
         now = self._context.clock()
-        log.expire_producers(now, self._settings.producer_id_expiration_ms)
         if await host.warmed(lambda: log.apply_retention(now)):
             self.changed(partition)
+
+    async def _expire_producers(
+        self, _host: DirectoryHost, _: TopicPartition, log: PartitionLog
+    ) -> None:
+        log.expire_producers(self._context.clock(), self._settings.producer_id_expiration_ms)
 
     async def _remove_files(
         self, host: DirectoryHost, _: TopicPartition, log: PartitionLog
@@ -318,21 +354,6 @@ class LogStore:
                     notice = Notice(str(partition), text, is_alarming=True)
                     self._listener.notice(host.root, notice)
         return places
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Do not look for garbage: thousands of partitions are objects that all stay.
-
-    Looking at them again and again while they come would take a fifth of the time.
-    """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
 
 
 def _check_opened(

@@ -1,7 +1,7 @@
 """What a node counts and measures, and its text in Prometheus' format."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 SECONDS: Final = (
@@ -80,6 +80,7 @@ class Metrics:
     def __init__(self) -> None:
         # For each name its help, its kind, and its metrics by their labels.
         self._families: dict[str, tuple[str, str, dict[str, Metric]]] = {}
+        self._others: list[Callable[[], Iterator[str]]] = []
 
     def counter(self, name: str, about: str, **labels: str) -> Counter:
         """Add a counter."""
@@ -97,9 +98,13 @@ class Metrics:
         self._add(name, "histogram", about, labels, histogram)
         return histogram
 
+    def also(self, lines: Callable[[], Iterator[str]]) -> None:
+        """Add the lines of metrics that others keep."""
+        self._others.append(lines)
+
     def remove(self, name: str, **labels: str) -> None:
         """Remove a metric whose subject is gone."""
-        self._families[name][2].pop(_render_labels(labels), None)
+        self._families[name][2].pop(render_labels(labels), None)
 
     def render(self) -> str:
         """Return the values of now, as text."""
@@ -110,7 +115,7 @@ class Metrics:
     ) -> None:
         family = self._families.setdefault(name, (kind, about, {}))
         assert family[:2] == (kind, about), f"{name} is two different things"
-        family[2][_render_labels(labels)] = metric
+        family[2][render_labels(labels)] = metric
 
     def _lines(self) -> Iterator[str]:
         for name, (kind, about, metrics) in sorted(self._families.items()):
@@ -120,9 +125,12 @@ class Metrics:
                     shown = ",".join(filter(None, (labels, further)))
                     braces = f"{{{shown}}}" if shown else ""
                     yield f"{name}{suffix}{braces} {value}\n"
+        for lines in self._others:
+            yield from lines()
 
 
-def _render_labels(labels: dict[str, str]) -> str:
+def render_labels(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand between braces."""
     return ",".join(f'{key}="{_escape(value)}"' for key, value in sorted(labels.items()))
 
 

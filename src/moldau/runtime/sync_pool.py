@@ -61,6 +61,8 @@ class SyncPool:
     ) -> None:
         self.commits = 0
         self.seconds = 0.0  # spent in commits
+        self.measured: Callable[[float], None] = _ignore
+        """Told of the seconds that each commit took."""
         self._disk = disk
         self._source = source
         self._call_soon = call_soon
@@ -107,6 +109,7 @@ class SyncPool:
             return
         self.commits += 1
         self.seconds += seconds
+        self.measured(seconds)
         match run.error:
             case None:
                 self._source.committed(run.commit)
@@ -162,6 +165,10 @@ class _Run:
                 self._left -= 1
                 if not self._left:
                     return True
+
+
+def _ignore(_: float) -> None:
+    """Nobody measures."""
 
 
 def _is_full(error: DiskError) -> bool:

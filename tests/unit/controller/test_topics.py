@@ -247,7 +247,7 @@ def test_reassignments_on_one_node(
     assert reassign(cluster, name, index, replicas) == code
     assert len(cluster.log) == written
     request = ListPartitionReassignmentsRequest()
-    assert list_reassignments(cluster.controller.cluster, request).topics == []
+    assert list_reassignments(cluster.image, request).topics == []
 
 
 def test_a_reassignment_begins_and_is_taken_back() -> None:
@@ -269,7 +269,7 @@ def test_a_reassignment_begins_and_is_taken_back() -> None:
         ],
     ):
         request = ListPartitionReassignmentsRequest(topics=topics)
-        [listed] = list_reassignments(cluster.controller.cluster, request).topics
+        [listed] = list_reassignments(cluster.image, request).topics
         assert (listed.name, listed.partitions[0].replicas) == ("clicks", (2, 1))
     assert reassign(cluster, "clicks", 0, None) == ErrorCode.NONE
     after = topic.partitions[0]

@@ -67,7 +67,9 @@ class Host:
 
     def create(self, partition: TopicPartition):
         self.store(self.core.lower(partition, 0))
-        return self.core.create(partition, TOPIC_ID, CONFIG, self.now)
+        log = self.core.create(partition, TOPIC_ID, CONFIG, self.now)
+        self.core.make_folder(partition)
+        return log
 
     def write(self, partition: TopicPartition, count: int = 1) -> int:
         log = self.core.get(partition)
@@ -302,7 +304,7 @@ def test_in_the_page_cache_only_a_full_segment_and_the_intervals_are_synced() ->
     assert host.commit()
 
 
-def test_without_room_a_partition_is_not_created() -> None:
+def test_without_room_a_partition_gets_no_folder() -> None:
     disk = MemoryDisk(capacity_bytes=600)
     host = Host(disk)
     disk.append("ballast", [bytes(disk.free_bytes())])
@@ -310,7 +312,7 @@ def test_without_room_a_partition_is_not_created() -> None:
         host.create(A)
     assert "a-0/" not in disk.list("")
     disk.remove("ballast")
-    host.create(A)
+    host.core.make_folder(A)
     assert host.add(A) == 1
 
 
@@ -350,3 +352,14 @@ def test_a_directory_keeps_its_id() -> None:
     assert b"directory.id=AAECAwQFBgcICQoLDA0ODw" in disk.read("meta.properties", 0, 999)
     other = MetaProperties("cluster", 1, bytes(16))
     assert claim(disk, survey(disk), other) == IDENTITY
+
+
+def test_a_partition_that_is_never_written_leaves_nothing() -> None:
+    disk = MemoryDisk()
+    host = Host(disk)
+    host.core.create(A, TOPIC_ID, CONFIG, host.now)
+    host.core.note_change(A, host.now)
+    assert host.core.take_commit(host.now) is None
+    assert "a-0/" not in disk.list("")
+    assert host.core.delete(A) is None
+    assert A not in host.core.logs

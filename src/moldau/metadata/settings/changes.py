@@ -5,11 +5,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from moldau.metadata.settings.broker import BrokerSettings, find_broker_setting
-from moldau.metadata.settings.combinations import broker_problems, topic_problems
+from moldau.metadata.settings.combinations import (
+    broker_problems,
+    group_problems,
+    topic_problems,
+)
 from moldau.metadata.settings.effective import (
     BrokerLayers,
     Texts,
     broker_settings,
+    group_settings,
     topic_settings,
 )
 from moldau.metadata.settings.kafka_resources import (
@@ -36,9 +41,10 @@ def check_topic(broker: BrokerSettings, overrides: Texts) -> None:
     _refuse_first(topic_problems(topic_settings(broker, overrides)))
 
 
-def check_group(overrides: Texts) -> None:
-    """Raise `SettingError` unless a group may have these settings."""
+def check_group(broker: BrokerSettings, overrides: Texts) -> None:
+    """Raise `SettingError` unless a group may have exactly these settings of its own."""
     _check_declared(GroupSettings, "group", overrides)
+    _refuse_first(group_problems(broker, group_settings(broker, overrides), overrides))
 
 
 def check_client_metrics(texts: Texts) -> None:

@@ -1,10 +1,10 @@
 """What a broker's settings must be together, checked before it starts or changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import topic_settings
-from moldau.metadata.settings.kafka_resources import TopicSettings
+from moldau.metadata.settings.kafka_resources import GroupSettings, TopicSettings
 from moldau.metadata.settings.kinds import LONG_MAX
 from moldau.metadata.settings.listeners import check_listeners
 from moldau.metadata.settings.setting import SettingError
@@ -33,6 +33,22 @@ def topic_problems(settings: TopicSettings) -> Iterator[str]:
         )
     if settings.remote_storage_enable:
         yield "remote.storage.enable: there is no tiered storage here; it must be false"
+
+
+def group_problems(
+    broker: BrokerSettings, group: GroupSettings, names: Iterable[str]
+) -> Iterator[str]:
+    """Yield a line for each of these settings of a group that a broker's bounds do not allow."""
+    for name in sorted(names):
+        value = group.values[name]
+        kind, _, rest = name.partition(".")
+        rest = rest.removeprefix("num.")
+        low = broker.values.get(f"group.{kind}.min.{rest}")
+        high = broker.values.get(f"group.{kind}.max.{rest}")
+        if isinstance(value, int) and isinstance(low, int) and value < low:
+            yield f"{name}: {value} is less than group.{kind}.min.{rest}, which is {low}"
+        if isinstance(value, int) and isinstance(high, int) and value > high:
+            yield f"{name}: {value} is more than group.{kind}.max.{rest}, which is {high}"
 
 
 def _node_problems(settings: BrokerSettings) -> Iterator[str]:

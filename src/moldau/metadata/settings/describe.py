@@ -14,6 +14,7 @@ from moldau.metadata.settings.effective import (
     topic_settings,
     with_node_id,
 )
+from moldau.metadata.settings.kafka_resources import ClientMetricsSettings
 from moldau.metadata.settings.kinds import Kind, Value, render
 from moldau.metadata.settings.setting import Setting, Settings, Update
 
@@ -26,6 +27,7 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
 
@@ -84,6 +86,25 @@ def describe_group(layers: BrokerLayers, settings: BrokerSettings, overrides: Te
     """Show all settings of a group."""
     group = group_settings(settings, overrides)
     return _describe_resource(layers, group, overrides, kafka_synonyms.GROUP, Source.GROUP)
+
+
+def describe_client_metrics(overrides: Texts) -> list[Entry]:
+    """Show all settings of a subscription to clients' metrics; brokers have none to take from."""
+    settings = ClientMetricsSettings.parse(overrides)
+    return [
+        Entry(
+            name,
+            render(value),
+            Source.CLIENT_METRICS if name in overrides else Source.DEFAULT,
+            is_sensitive=False,
+            is_read_only=False,
+            kind=settings.declared[name].kind,
+            synonyms=(Synonym(name, render(value), Source.CLIENT_METRICS),)
+            if name in overrides
+            else (),
+        )
+        for name, value in settings.values.items()
+    ]
 
 
 def _describe_resource(

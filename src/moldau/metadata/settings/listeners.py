@@ -12,6 +12,9 @@ PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SPOKEN: Final = ("PLAINTEXT",)
 """The protocols that a listener can have here today."""
 
+CONTROLLER_PORT: Final = 9093
+"""Kafka's usual port of controllers, for quorums whose only voter has no such listener."""
+
 _LISTENER: Final = re.compile(
     r"(?P<name>[^:/]+)://(?:\[(?P<ipv6>[0-9a-fA-F:.%]+)\]|(?P<host>[0-9a-zA-Z\-._]*))"
     r":(?P<port>[0-9]{1,5})"
@@ -38,6 +41,15 @@ def advertised_listeners_of(settings: BrokerSettings) -> tuple[Listener, ...] | 
     if settings.advertised_listeners is None:
         return None
     return _serving(_parse_advertised(settings), settings)
+
+
+def controller_listener_of(settings: BrokerSettings) -> Listener:
+    """Return where this node is reached as a controller; nobody asks while it is alone."""
+    names = _controller_names(settings)
+    for listener in _parse("listeners", settings.listeners, settings):
+        if listener.name in names:
+            return listener
+    return Listener(names[0], "localhost", CONTROLLER_PORT, "PLAINTEXT")
 
 
 def check_listeners(settings: BrokerSettings) -> None:

@@ -42,8 +42,11 @@ def _fits(key: str, name: str) -> bool:
     return name.startswith(key[:-1]) if key.endswith("*") else name == key
 
 
+_CAPPED: Final = "when the topic is created, and at most as many as there are brokers"
 _CLUSTER: Final = "there is one node; this comes with clusters"
 _CODE: Final = "no setting names code to load"
+_CREATED: Final = "when the topic is created"
+_FIVE_SECONDS: Final = "written every five seconds, if it has changed"
 _GROUPS: Final = "comes with groups"
 _LOOP: Final = "one event loop serves a broker; for more cores, start more brokers"
 _PARKED: Final = "a parked request leaves the waiting room when it is answered; nothing is purged"
@@ -95,22 +98,24 @@ BROKER_HONOURED: Final[Table] = {
     "producer.id.expiration.check.interval.ms": "",
     "producer.id.expiration.ms": "",
     "telemetry.max.bytes": "",
+    "transaction.max.timeout.ms": "",
     # The log.
     "log.cleaner.backoff.ms": "",
     "log.cleaner.dedupe.buffer.size": "",
     "log.cleaner.delete.retention.ms": "",
     "log.cleaner.enable": "",
+    "log.cleaner.io.buffer.load.factor": "",
+    "log.cleaner.io.buffer.size": "",
     "log.cleaner.io.max.bytes.per.second": "",
     "log.cleaner.max.compaction.lag.ms": "",
     "log.cleaner.min.cleanable.ratio": "",
     "log.cleaner.min.compaction.lag.ms": "",
+    "log.cleaner.threads": "a change takes effect with the next start",
     "log.cleanup.policy": "",
     "log.dir": "",
     "log.dirs": "",
     "log.flush.interval.messages": "",
     "log.flush.interval.ms": "",
-    "log.flush.scheduler.interval.ms": "",
-    "log.flush.start.offset.checkpoint.interval.ms": "",
     "log.index.interval.bytes": "",
     "log.index.size.max.bytes": "",
     "log.message.timestamp.after.max.ms": "",
@@ -127,13 +132,26 @@ BROKER_HONOURED: Final[Table] = {
     "log.roll.ms": "",
     "log.segment.bytes": "",
     "log.segment.delete.delay.ms": "",
-    "replica.high.watermark.checkpoint.interval.ms": "",
+    "num.recovery.threads.per.data.dir": "at the start",
+    # Internal topics.
+    "offsets.topic.num.partitions": _CREATED,
+    "offsets.topic.replication.factor": _CAPPED,
+    "offsets.topic.segment.bytes": _CREATED,
+    "share.coordinator.state.topic.min.isr": _CAPPED,
+    "share.coordinator.state.topic.num.partitions": _CREATED,
+    "share.coordinator.state.topic.replication.factor": _CAPPED,
+    "share.coordinator.state.topic.segment.bytes": _CREATED,
+    "transaction.state.log.min.isr": _CAPPED,
+    "transaction.state.log.num.partitions": _CREATED,
+    "transaction.state.log.replication.factor": _CAPPED,
+    "transaction.state.log.segment.bytes": _CREATED,
     # The metadata log.
     "metadata.log.dir": "",
     "metadata.log.max.record.bytes.between.snapshots": "",
     "metadata.log.max.snapshot.interval.ms": "",
     "metadata.log.segment.bytes": "",
     "metadata.log.segment.ms": "",
+    "metadata.max.idle.interval.ms": "",
     "metadata.max.retention.bytes": "",
     "metadata.max.retention.ms": "",
     # Our own.
@@ -182,19 +200,17 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "internal.metadata.*": _TESTS,
     "kafka.metrics.*": _CODE,
     "leader.imbalance.check.interval.seconds": _CLUSTER,
-    "log.cleaner.io.buffer.*": "compaction reads whole segments, one at a time",
-    "log.cleaner.threads": "one worker compacts",
     "log.dir.failure.timeout.ms": _CLUSTER,
+    "log.flush.scheduler.interval.ms": "what is due by flush.ms is synced within a second",
+    "log.flush.start.offset.checkpoint.interval.ms": _FIVE_SECONDS,
     "log.flush.offset.checkpoint.interval.ms": "written at every roll, and every second of syncing",
     "log.initial.task.delay.ms": _TESTS,
     "log.local.retention.*": _TIERED,
     "log.preallocate": "segments grow as they are written",
-    "metadata.max.idle.interval.ms": "the metadata log has no idle records",
     "metric.reporters": _CODE,
     "metrics.*": _RATES,
     "num.io.threads": _LOOP,
     "num.network.threads": _LOOP,
-    "num.recovery.threads.per.data.dir": "one worker for each directory recovers logs",
     "num.replica.alter.log.dirs.threads": "partitions move between directories one by one",
     "num.replica.fetchers": _CLUSTER,
     "offset.*": _GROUPS,
@@ -205,6 +221,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "quota.*": _QUOTAS,
     "remote.*": _TIERED,
     "replica.*": _CLUSTER,
+    "replica.high.watermark.checkpoint.interval.ms": _FIVE_SECONDS,
     "replication.quota.*": _QUOTAS,
     "request.timeout.ms": _CLUSTER,
     "sasl.*": _SECURITY,

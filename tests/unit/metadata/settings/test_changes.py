@@ -27,7 +27,7 @@ def test_allowed_changes() -> None:
     change("listener.name.a.ssl.keystore.type", "PEM")
     change("leader.replication.throttled.rate", "1000")
     check_topic(BROKER, {"cleanup.policy": "compact,delete", "retention.ms": "-1"})
-    check_group({"consumer.session.timeout.ms": "45000"})
+    check_group(BROKER, {"consumer.session.timeout.ms": "45000"})
     check_client_metrics({"interval.ms": "1000", "metrics": "*", "match": "client_id=b.*"})
 
 
@@ -65,6 +65,20 @@ def test_changes_of_brokers(name: str, text: str, for_all: bool, line: str | Non
 def test_refused_topics(overrides: dict[str, str], line: str) -> None:
     with pytest.raises(SettingError, match=line):
         check_topic(BROKER, overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        ({"no.such": "1"}, r"^no\.such: there is no such group setting$"),
+        ({"consumer.session.timeout.ms": "44999"}, "less than group.consumer.min.session.timeout"),
+        ({"share.heartbeat.interval.ms": "15001"}, "more than group.share.max.heartbeat.interval"),
+        ({"streams.num.standby.replicas": "3"}, "more than group.streams.max.standby.replicas"),
+    ],
+)
+def test_refused_groups(overrides: dict[str, str], line: str) -> None:
+    with pytest.raises(SettingError, match=line):
+        check_group(BROKER, overrides)
 
 
 @pytest.mark.parametrize(

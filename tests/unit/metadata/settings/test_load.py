@@ -52,7 +52,6 @@ log.segment.bytes=1073741824
             "server.properties:4: controller.quorum.bootstrap.servers has no effect:"
             " this node is the only voter; others come with clusters"
         ),
-        "server.properties:16: offsets.topic.replication.factor has no effect: comes with groups",
     )
 
 

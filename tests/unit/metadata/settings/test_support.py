@@ -1,7 +1,13 @@
 """Every setting is honoured or says why not, and docs/settings.md says the same."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from moldau.metadata.settings import kafka_synonyms
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.kafka_resources import ClientMetricsSettings, TopicSettings
 from moldau.metadata.settings.setting import Settings
 from moldau.metadata.settings.support import TABLES, support_of
 from tools.settings_page import PATH, SECTIONS, page
@@ -28,3 +34,52 @@ def test_every_verdict_has_a_setting(group: type[Settings]) -> None:
 def test_page_is_up_to_date() -> None:
     assert {group for _, group in SECTIONS} == set(TABLES)
     assert PATH.read_text() == page(), "run python -m tools.settings_page"
+
+
+SOURCE = Path(__file__).parents[4] / "src" / "moldau"
+# These modules turn settings into something that others use.
+MEANINGS = ("broker.py", "combinations.py", "listeners.py")
+
+
+def source() -> str:
+    """Return all code that may act on a setting, and none that only declares or describes them."""
+    settings = SOURCE / "metadata" / "settings"
+    return "".join(
+        path.read_text()
+        for path in SOURCE.rglob("*.py")
+        if path.parent != settings or path.name in MEANINGS
+    )
+
+
+def is_read(name: str, code: str) -> bool:
+    return re.search(rf"\.{name.replace('.', '_')}\b", code) is not None
+
+
+@pytest.mark.parametrize("group", [BrokerSettings, TopicSettings, ClientMetricsSettings])
+def test_what_is_honoured_is_read(group: type[Settings]) -> None:
+    code = source()
+    # A broker's log.retention.ms is read as a topic's retention.ms.
+    inherited = {
+        broker_name
+        for topic_name, synonyms in kafka_synonyms.TOPIC.items()
+        if is_read(topic_name, code)
+        for broker_name, _ in synonyms
+    }
+    unread = [
+        name
+        for name in TABLES[group][0]
+        if not is_read(name, code) and not (group is BrokerSettings and name in inherited)
+    ]
+    assert unread == []
+
+
+def test_what_is_read_is_honoured() -> None:
+    code = source()
+    broker_settings = re.compile(r"settings\.([a-z_]+)\b")
+    read = {match.replace("_", ".") for match in broker_settings.findall(code)}
+    for name in sorted(read & BrokerSettings.declared.keys() - MENTIONED):
+        assert support_of(BrokerSettings, name).is_honoured, name
+
+
+MENTIONED = {"authorizer.class.name", "controller.quorum.voters"}
+"""Looked at only to refuse what would be misunderstood."""

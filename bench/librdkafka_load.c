@@ -1,0 +1,123 @@
+/* librdkafka at full speed, without a language between it and the broker.
+ *
+ * librdkafka_load produce SERVERS TOPIC PARTITIONS ACKS SIZE COUNT
+ * librdkafka_load consume SERVERS TOPIC PARTITIONS COUNT
+ *
+ * Linked with the library that confluent-kafka brings, which comes without headers: what is used of
+ * it is declared here. Prints the seconds from the first record to the last. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct conf conf;
+typedef struct handle handle;
+typedef struct topic topic;
+typedef struct queue queue;
+typedef struct {
+    int error;
+    topic *of;
+    int32_t partition;
+    void *payload;
+    size_t size;
+    void *key;
+    size_t key_size;
+    int64_t offset;
+    void *opaque;
+} message;
+
+enum { PRODUCER = 0, CONSUMER = 1, BLOCK = 4, FROM_BEGINNING = -2, AT_ONCE = 1000, TIMEOUT_MS = 30000 };
+
+conf *rd_kafka_conf_new(void);
+int rd_kafka_conf_set(conf *, const char *name, const char *value, char *error, size_t size);
+handle *rd_kafka_new(int kind, conf *, char *error, size_t size);
+topic *rd_kafka_topic_new(handle *, const char *name, void *no_conf);
+int rd_kafka_produce_batch(topic *, int32_t partition, int flags, message *, int count);
+int rd_kafka_flush(handle *, int timeout_ms);
+queue *rd_kafka_queue_new(handle *);
+int rd_kafka_consume_start_queue(topic *, int32_t partition, int64_t offset, queue *);
+ssize_t rd_kafka_consume_batch_queue(queue *, int timeout_ms, message **, size_t size);
+void rd_kafka_message_destroy(message *);
+
+static char error[512];
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "librdkafka_load: %s %s\n", what, error);
+    exit(1);
+}
+
+static handle *connect_to(int kind, const char *servers, const char *acks)
+{
+    conf *settings = rd_kafka_conf_new();
+    handle *client;
+    if (rd_kafka_conf_set(settings, "bootstrap.servers", servers, error, sizeof error) ||
+        (acks && rd_kafka_conf_set(settings, "acks", acks, error, sizeof error)))
+        fail("settings");
+    if (!(client = rd_kafka_new(kind, settings, error, sizeof error)))
+        fail("client");
+    return client;
+}
+
+static void produce(handle *client, topic *to, int partitions, size_t size, long count)
+{
+    static message messages[AT_ONCE];
+    char *payload = malloc(size);
+    memset(payload, 'v', size);
+    for (long sent = 0, turn = 0; sent < count; turn++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            messages[i] = (message){.payload = payload, .size = size};
+        int more = count - sent < AT_ONCE ? (int)(count - sent) : AT_ONCE;
+        if (rd_kafka_produce_batch(to, turn % partitions, BLOCK, messages, more) != more)
+            fail("produce");
+        sent += more;
+    }
+    if (rd_kafka_flush(client, TIMEOUT_MS))
+        fail("flush");
+}
+
+static void consume(handle *client, topic *from, int partitions, long count)
+{
+    static message *messages[AT_ONCE];
+    queue *all = rd_kafka_queue_new(client);
+    for (int partition = 0; partition < partitions; partition++)
+        if (rd_kafka_consume_start_queue(from, partition, FROM_BEGINNING, all))
+            fail("start");
+    while (count > 0) {
+        ssize_t got = rd_kafka_consume_batch_queue(all, TIMEOUT_MS, messages, AT_ONCE);
+        if (got <= 0)
+            fail("consume");
+        for (ssize_t i = 0; i < got; i++) {
+            if (messages[i]->error)
+                fail("record");
+            rd_kafka_message_destroy(messages[i]);
+        }
+        count -= got;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int produces = argc == 8 && !strcmp(argv[1], "produce");
+    if (!produces && !(argc == 6 && !strcmp(argv[1], "consume")))
+        return 2;
+    handle *client = connect_to(produces ? PRODUCER : CONSUMER, argv[2], produces ? argv[5] : NULL);
+    topic *its = rd_kafka_topic_new(client, argv[3], NULL);
+    int partitions = atoi(argv[4]);
+    double begun = now();
+    if (produces)
+        produce(client, its, partitions, strtoul(argv[6], NULL, 10), atol(argv[7]));
+    else
+        consume(client, its, partitions, atol(argv[5]));
+    printf("%.6f\n", now() - begun);
+    fflush(stdout);
+    _Exit(0); /* closing waits for a long poll, which is no part of the measurement */
+}

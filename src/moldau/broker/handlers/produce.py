@@ -1,0 +1,303 @@
+"""Produce v0-v13. v3 batches of format 2; v9 flexible; v10 tells of a new leader; v13 topic ids.
+
+Below v3 the older record formats are turned into batches.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from moldau._native.frames import Frame, ProducePartition, ProduceTopic, parse_produce
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
+from moldau.broker.leaders import current_leader
+from moldau.kernel.errors import CorruptBatchError, ProtocolError
+from moldau.kernel.ids import Offset
+from moldau.log.errors import AppendError
+from moldau.log.validation import Checked, Writable
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from moldau.records.batch import validate
+from moldau.records.compression import Codec
+from moldau.records.legacy import magic_of, up_convert
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import Replica
+
+ACKS_NONE: Final = 0
+ACKS_LEADER: Final = 1
+ACKS_ALL: Final = -1
+BATCHES_SINCE: Final = 3
+ZSTD_SINCE: Final = 7
+LEADER_SINCE: Final = 10
+_LENGTH_POSITION: Final = 8
+_MAGIC_POSITION: Final = 16
+_ACKS: Final = frozenset({ACKS_ALL, ACKS_LEADER, ACKS_NONE})
+
+_NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
+
+
+def handle_produce(
+    broker: Broker, call: Call, data: Writable, frame: Frame
+) -> ProduceResponse | None:
+    """Append records; answer when they are stored.
+
+    `data` must not change before the turn's end. `ProtocolError` if the request is malformed.
+    """
+    produce = parse_produce(data, frame)
+    topics = produce.topics
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        topics = _last_of_each(topics)
+    request = _Request(broker, call, produce.acks, produce.transactional_id)
+    response = request.append(memoryview(data), topics)
+    if produce.acks == ACKS_NONE:
+        if request.has_errors:
+            call.hang_up()  # a client that wants no answer hears of an error in no other way
+        else:
+            call.answer(None)
+        return None
+    if request.waiting:
+        deadline = call.received.monotonic + produce.timeout_ms / 1000
+        broker.write_deadlines.add(deadline, request)
+        return None
+    return response
+
+
+class _Request:
+    """A request on its way: a row of the answer for each partition, and those that wait."""
+
+    __slots__ = (
+        "_acks",
+        "_broker",
+        "_call",
+        "_response",
+        "_transactional_id",
+        "has_errors",
+        "is_done",
+        "waiting",
+    )
+
+    def __init__(self, broker: Broker, call: Call, acks: int, transactional_id: str | None) -> None:
+        self._broker = broker
+        self._call = call
+        self._acks = acks
+        self._transactional_id = transactional_id
+        self._response = ProduceResponse()
+        self.waiting: dict[Replica, PartitionProduceResponse] = {}
+        self.has_errors = False
+        self.is_done = False
+
+    # Appending.
+
+    def append(self, data: memoryview, topics: Sequence[ProduceTopic]) -> ProduceResponse:
+        """Append what can be; return the answer, which is complete if nothing waits."""
+        rows = []
+        for topic in topics:
+            name = topic.name
+            topic_id = topic.topic_id
+            if topic_id is not None:
+                known = self._broker.image.topics.find_by_id(topic_id)
+                name = None if known is None else known.name
+            partitions = []
+            for partition in topic.partitions:
+                try:
+                    row = self._append(name, partition, data)
+                except (ReplicaError, AppendError) as error:
+                    row = self._error_row(name, partition.index, error)
+                partitions.append(row)
+            rows.append(
+                TopicProduceResponse(name=name or "", partition_responses=partitions)
+                if topic_id is None
+                else TopicProduceResponse(topic_id=topic_id, partition_responses=partitions)
+            )
+        self._response.responses = rows
+        return self._response
+
+    def _append(
+        self, topic: str | None, partition: ProducePartition, data: memoryview
+    ) -> PartitionProduceResponse:
+        """Append the records of one partition; `ReplicaError` and `AppendError` refuse them."""
+        acks = self._acks
+        index = partition.index
+        if acks not in _ACKS:
+            raise ReplicaError(
+                ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, and may be -1, 0 or 1"
+            )
+        if topic is None:
+            raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        replica = self._broker.replicas.find_leader((topic, index))
+        log = replica.log
+        assert log is not None, "it leads"
+        if topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
+            raise ReplicaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
+            )
+        if acks == ACKS_ALL and replica.is_under_min_in_sync:
+            raise ReplicaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(replica.in_sync)} replicas of {replica.partition} are in sync, "
+                f"acks=all needs {replica.min_in_sync}",
+            )
+        records, checked = self._check(partition, data, log.config.max_message_bytes)
+        base_offset, last_offset, append_time_ms, log_start, is_duplicate = (
+            self._broker.logs.append(
+                replica.partition, records, checked, leader_epoch=replica.leader_epoch
+            )
+        )
+        row = PartitionProduceResponse(
+            index=index,
+            base_offset=base_offset,
+            log_append_time_ms=append_time_ms,
+            log_start_offset=log_start,
+            current_leader=_NO_LEADER,
+        )
+        end = last_offset + 1
+        if acks != ACKS_NONE and not (is_duplicate and end <= log.high_watermark):
+            self.waiting[replica] = row
+            replica.wait_stored(Offset(end), self)
+        return row
+
+    def _check(
+        self, partition: ProducePartition, data: memoryview, bytes_max: int
+    ) -> tuple[Writable, Checked]:
+        """Return the records by themselves, and what a walk over them has found."""
+        start, end = partition.start, partition.end
+        if end - start > bytes_max:
+            # Before anything is looked at: what is too large is not worth a checksum.
+            raise ReplicaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{end - start} bytes are over max.message.bytes, {bytes_max}",
+            )
+        if start == end:
+            raise ReplicaError(ErrorCode.INVALID_RECORD, "there are no records")
+        records: Writable = data[start:end]
+        version = self._call.version
+        opened_bytes_max = self._broker.settings.moldau_batch_decompressed_max_bytes
+        try:
+            if version < BATCHES_SINCE and magic_of(records) < 2:
+                records = bytearray(up_convert(records))
+            checked = validate(records, bytes_max=opened_bytes_max)
+        except CorruptBatchError as error:
+            raise ReplicaError(_corruption(records), str(error)) from error
+        except ProtocolError as error:
+            raise AppendError(ErrorCode.INVALID_RECORD, str(error)) from error
+        batch = checked[0][0]
+        if len(checked) > 1:
+            raise ReplicaError(ErrorCode.INVALID_RECORD, "more than one batch for a partition")
+        if batch.is_transactional:
+            raise self._not_in_transaction()
+        if version < ZSTD_SINCE and batch.codec == Codec.ZSTD:
+            raise ReplicaError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_SINCE}"
+            )
+        return records, checked
+
+    def _not_in_transaction(self) -> ReplicaError:
+        """Refuse a batch that is in no transaction that a coordinator here knows of."""
+        if self._transactional_id is None:
+            return ReplicaError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "a transactional batch without a transactional id",
+            )
+        return ReplicaError(
+            ErrorCode.INVALID_TXN_STATE, "the partition was not added to the transaction"
+        )
+
+    def _error_row(
+        self, topic: str | None, index: int, error: ReplicaError | AppendError
+    ) -> PartitionProduceResponse:
+        row = PartitionProduceResponse(index=index, current_leader=_NO_LEADER)
+        self._refuse(row, error.code, str(error), topic)
+        if isinstance(error, AppendError):
+            replica = None if topic is None else self._broker.replicas.get((topic, index))
+            if replica is not None and replica.log is not None:
+                row.log_start_offset = replica.log.log_start
+            row.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=reason)
+                for number, reason in error.record_errors
+            ]
+        return row
+
+    def _refuse(
+        self, row: PartitionProduceResponse, code: ErrorCode, message: str, topic: str | None
+    ) -> None:
+        self.has_errors = True
+        row.error_code = code
+        row.error_message = message
+        row.base_offset = -1
+        row.log_append_time_ms = -1
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= LEADER_SINCE:
+            assert topic is not None, "it was looked for by its name"
+            self._name_leader(row, topic)
+
+    def _name_leader(self, row: PartitionProduceResponse, topic: str) -> None:
+        """Tell who leads now, so that the client need not ask (KIP-951)."""
+        leader = current_leader(self._broker, self._call.peer, topic, row.index)
+        row.current_leader = LeaderIdAndEpoch(
+            leader_id=leader.node_id, leader_epoch=leader.leader_epoch
+        )
+        endpoints = self._response.node_endpoints
+        if leader.endpoint and all(known.node_id != leader.node_id for known in endpoints):
+            host, port = leader.endpoint
+            endpoint = NodeEndpoint(node_id=leader.node_id, host=host, port=port)
+            self._response.node_endpoints = [*endpoints, endpoint]
+
+    # Waiting.
+
+    def stored(self, replica: Replica) -> None:
+        """Take note that a partition has it."""
+        self.waiting.pop(replica, None)
+        if not self.waiting and not self.is_done:
+            self._answer()
+
+    def lost(self, replica: Replica, error: ReplicaError) -> None:
+        """Take note that a partition does not have it."""
+        row = self.waiting.pop(replica, None)
+        if row is not None:
+            self._refuse(row, error.code, str(error), replica.partition.topic)
+        if not self.waiting and not self.is_done:
+            self._answer()
+
+    def expire(self) -> None:
+        """Answer for what is still not stored that nobody knows whether it will be."""
+        self.is_done = True
+        for replica, row in self.waiting.items():
+            replica.unwait(self)
+            self._refuse(
+                row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
+            )
+        self._call.answer(self._response)
+
+    def _answer(self) -> None:
+        self.is_done = True
+        self._broker.write_deadlines.done()
+        self._call.answer(self._response)
+
+
+def _corruption(records: Writable) -> ErrorCode:
+    """Tell damage, which a client sends again, from what was never a batch of format 2."""
+    is_legacy = len(records) > _MAGIC_POSITION and records[_MAGIC_POSITION] < 2
+    size = int.from_bytes(records[_LENGTH_POSITION : _LENGTH_POSITION + 4], signed=True)
+    is_cut = size > len(records) - _LENGTH_POSITION - 4
+    return ErrorCode.INVALID_RECORD if is_legacy or is_cut else ErrorCode.CORRUPT_MESSAGE
+
+
+def _last_of_each(topics: list[ProduceTopic]) -> list[ProduceTopic]:
+    """Leave out all but the last of what is sent for one partition, as Kafka does."""
+    chosen: dict[tuple[str | bytes | None, int], ProducePartition] = {}
+    count = 0
+    for topic in topics:
+        count += len(topic.partitions)
+        for partition in topic.partitions:
+            chosen[topic.topic_id or topic.name, partition.index] = partition
+    if len(chosen) < count:
+        for topic in topics:
+            key = topic.topic_id or topic.name
+            topic.partitions[:] = [p for p in topic.partitions if chosen[key, p.index] is p]
+    return topics

@@ -1,0 +1,66 @@
+"""Fetches that wait for more to read."""
+
+from typing import Final, Protocol
+
+from moldau.broker.deadlines import Deadlines
+from moldau.broker.ports import Environment
+
+LOOKS_PER_TURN: Final = 128
+"""How many look again before others have their turn on the loop."""
+
+
+class Parked(Protocol):
+    """Something that waits, in vain until its deadline or for something that wakes it."""
+
+    is_done: bool
+    """Whether it waits no longer."""
+
+    def look_again(self) -> None:
+        """Go on if there is now what it waits for."""
+
+    def expire(self) -> None:
+        """Go on with what there is."""
+
+
+class Parking:
+    """Those that wait: woken as often as something happens, they look again once per turn."""
+
+    __slots__ = ("_deadlines", "_environment", "_is_settling", "_woken")
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._deadlines = Deadlines(environment)
+        self._woken: dict[Parked, None] = {}
+        self._is_settling = False
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def park(self, parked: Parked, until: float) -> None:
+        """Let something wait until a (monotonic) time."""
+        self._deadlines.add(until, parked)
+
+    def leave(self) -> None:
+        """One that was parked goes on by itself."""
+        self._deadlines.done()
+
+    def wake(self, parked: Parked) -> None:
+        """Let it look again, soon: when everything that happens in this turn has happened."""
+        self._woken[parked] = None
+        if not self._is_settling:
+            self._settle_soon()
+
+    def settle(self) -> None:
+        """Let those that were woken look again; a shell may call it at the end of a turn."""
+        woken = self._woken
+        for parked in list(woken)[:LOOKS_PER_TURN]:
+            del woken[parked]
+            if not parked.is_done:
+                parked.look_again()
+        self._is_settling = False
+        if woken:
+            self._settle_soon()
+
+    def _settle_soon(self) -> None:
+        self._is_settling = True
+        self._environment.at(self._environment.now().monotonic, self.settle)

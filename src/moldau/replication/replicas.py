@@ -1,0 +1,132 @@
+"""The partitions on this broker."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
+from moldau.log.errors import AppendError
+from moldau.log.partition import PartitionLog
+from moldau.protocol.errors import ErrorCode
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import Replica
+
+NO_TOPIC: Final = TopicId(bytes(16))
+
+
+class Replicas:
+    """Every partition that this broker has, or should have.
+
+    Whoever applies metadata says `lead`, `offline` and `remove`, and who writes logs says `stored`
+    and `failed`. Nothing of a partition may be staged when its leader changes.
+    """
+
+    def __init__(self, node_id: int, is_known: Callable[[str, int], bool]) -> None:
+        self._node_id = node_id
+        self._is_known = is_known
+        """Whether the cluster has a partition, wherever it is."""
+        self._replicas: dict[tuple[str, int], Replica] = {}
+
+    def __iter__(self) -> Iterator[Replica]:
+        return iter(self._replicas.values())
+
+    def __len__(self) -> int:
+        return len(self._replicas)
+
+    # Finding.
+
+    def get(self, partition: tuple[str, int]) -> Replica | None:
+        """Return a partition's replica, None if there is none here."""
+        return self._replicas.get(partition)
+
+    def find_leader(self, partition: tuple[str, int], current_leader_epoch: int = -1) -> Replica:
+        """Return the replica that leads; `ReplicaError` tells why there is none.
+
+        The epoch is the one that the client believes in, -1 if it does not say.
+        """
+        replica = self._replicas.get(partition)
+        if replica is None or replica.log is None:
+            raise self._absent(partition, replica)
+        if current_leader_epoch >= 0:
+            replica.check_epoch(current_leader_epoch)
+        return replica
+
+    def _absent(self, partition: tuple[str, int], replica: Replica | None) -> ReplicaError:
+        name = f"{partition[0]}-{partition[1]}"
+        if replica is not None and replica.is_offline:
+            return ReplicaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {name} is offline"
+            )
+        if replica is not None or self._is_known(*partition):
+            return ReplicaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self._node_id} does not lead {name}"
+            )
+        return ReplicaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
+
+    # What metadata says.
+
+    def lead(
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        log: PartitionLog,
+        leader_epoch: LeaderEpoch,
+        *,
+        min_in_sync: int = 1,
+        assigned: Sequence[int] = (),
+        in_sync: Sequence[int] = (),
+    ) -> Replica:
+        """Lead a partition from now on, alone unless others are named.
+
+        A log with records notes where the epoch begins, so its directory has something to sync.
+        """
+        replica = self._replicas.get(partition)
+        if replica is None or replica.topic_id != topic_id:
+            if replica is not None:
+                self.remove(partition)
+            replica = self._replicas[partition] = Replica(partition, topic_id)
+        assert leader_epoch >= replica.leader_epoch, f"the leader epoch of {partition} moves back"
+        if log.log_end and log.latest_epoch != leader_epoch:
+            log.begin_epoch(leader_epoch)
+        replica.is_offline = False
+        replica.log = log
+        replica.leader_epoch = leader_epoch
+        alone = (self._node_id,)
+        replica.configure(min_in_sync, assigned or alone, in_sync or alone)
+        replica.stored()
+        # Readers that know the leader before hear of the new one.
+        replica.wake()
+        return replica
+
+    def configure(self, partition: TopicPartition, *, min_in_sync: int) -> None:
+        """`min.insync.replicas` of the topic has changed."""
+        if replica := self._replicas.get(partition):
+            replica.configure(min_in_sync, replica.assigned, replica.in_sync)
+            replica.stored()
+
+    def offline(self, partition: TopicPartition, topic_id: TopicId = NO_TOPIC) -> None:
+        """The partition's files cannot be used; it may not have been led before."""
+        replica = self._replicas.get(partition)
+        if replica is None:
+            replica = self._replicas[partition] = Replica(partition, topic_id)
+        replica.is_offline = True
+        replica.leave(self._absent(partition, replica))
+
+    def remove(self, partition: TopicPartition) -> None:
+        """The partition is deleted, or is no longer this broker's."""
+        replica = self._replicas.pop(partition, None)
+        if replica is not None:
+            replica.leave(self._absent(partition, None))
+
+    # What logs say.
+
+    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """More of a log may be stored: what is committed moves, and who waited for it hears."""
+        replica = self._replicas.get(partition)
+        # A log that was replaced may still be heard of.
+        if replica is not None and replica.log is log:
+            replica.stored()
+
+    def failed(self, partition: TopicPartition, error: AppendError) -> None:
+        """What was staged for a partition could not be written."""
+        if replica := self._replicas.get(partition):
+            replica.undone(ReplicaError(error.code, str(error)))

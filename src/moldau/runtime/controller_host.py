@@ -1,0 +1,305 @@
+"""The controller on the event loop: commands are decided, appended and answered when committed."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
+
+from moldau.consensus.member import QuorumMember
+from moldau.controller.commands import Command, CreateTopics, RegisterBroker, UpdateFeatures
+from moldau.controller.controller import Controller
+from moldau.controller.create_topics import in_slices
+from moldau.controller.decision import Answer
+from moldau.controller.quorum_description import describe_quorum
+from moldau.kernel.clock import Instant
+from moldau.kernel.ids import Offset
+from moldau.log.errors import StorageFullError
+from moldau.metadata.batches import encode_records, in_batches
+from moldau.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from moldau.protocol.schema import Message
+from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
+
+logger = logging.getLogger(__name__)
+
+TOPICS_AT_ONCE_MAX = 25
+RETRY_SECONDS = 1.0
+
+Then = Callable[[Any], None]
+
+
+class Quorum(Protocol):
+    """Where records are appended."""
+
+    leader_id: int | None
+    member: QuorumMember
+
+    @property
+    def end_offset(self) -> Offset:
+        """The offset of the next record."""
+
+    def propose(self, values: list[bytes]) -> bool:
+        """Append records; say whether they are. `StorageFullError`: there is no room for them."""
+
+    def upgrade_kraft_version(self) -> bool:
+        """Have the voters stand in the log from now on; say whether they do."""
+
+
+class Change(NamedTuple):
+    """Records that were appended together, and whom to tell when this broker acts on them."""
+
+    end_offset: Offset
+    records: list[Message]
+    answer: Callable[[], None] | None = None
+
+
+class ControllerHost:
+    """Decides one command after the other; the queue is as long as there are requests.
+
+    A decision of many records is appended over several turns of the loop, and commands that come
+    meanwhile wait. What is decided is replayed at once, and answered when it is committed and
+    applied by this broker; an answer without records waits for what it was decided from, too.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        quorum: Quorum,
+        clock: Callable[[], Instant],
+        *,
+        idle_interval_ms: int,
+    ) -> None:
+        self.controller = controller
+        self._quorum = quorum
+        self._clock = clock
+        self.apply: Callable[[Change], None] = _answer_at_once
+        """Who acts on what is committed, and answers then; whoever starts the node sets it."""
+        self._idle_seconds = idle_interval_ms / 1000
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[tuple[Command[Any], Then]] = deque()
+        self._decision: _Appending | None = None
+        self._changes: deque[Change] = deque()  # appended, not committed
+        self._high_watermark = Offset(0)
+        self._appended_at = clock().monotonic
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    # The port.
+
+    @property
+    def leader_id(self) -> int | None:
+        """The node that leads the quorum."""
+        return self._quorum.leader_id
+
+    @property
+    def kraft_version(self) -> int:
+        """The level of kraft.version."""
+        return self._quorum.member.kraft_version
+
+    def describe_quorum(
+        self, request: DescribeQuorumRequest, then: Callable[[DescribeQuorumResponse], None]
+    ) -> None:
+        """Tell about the quorum."""
+        quorum = self._quorum
+        then(describe_quorum(request, quorum.member, quorum.end_offset, self._clock()))
+
+    def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
+        """Have a command decided."""
+        if isinstance(command, CreateTopics) and len(command.request.topics) > TOPICS_AT_ONCE_MAX:
+            _SlicedCreation(self, command, cast("Then", then)).go_on()
+            return
+        self._queue.append((command, then))
+        self._work()
+
+    def ask(self, command: Command[Answer]) -> "asyncio.Future[Answer | None]":
+        """Submit a command; the future has the answer."""
+        future: asyncio.Future[Answer | None] = self._loop.create_future()
+
+        def answer(response: Answer | None) -> None:
+            if not future.done():
+                future.set_result(response)
+
+        self.submit(command, answer)
+        return future
+
+    # Deciding.
+
+    def _work(self) -> None:
+        while self._queue and self._decision is None:
+            command, then = self._queue.popleft()
+            if self._quorum.leader_id is None:
+                self._loop.call_soon(then, None)
+            else:
+                self._begin(command, then)
+
+    def _begin(self, command: Command[Any], then: Then) -> None:
+        try:
+            decision = self.controller.decide(self._completed(command), self._clock())
+            for effect in decision.effects:
+                if effect.level and not self._quorum.upgrade_kraft_version():
+                    self._loop.call_soon(then, None)
+                    return
+            batches = in_batches(decision.records, self.controller.image.level)
+            self._decision = _Appending(batches, next(batches, None), decision.response, then)
+        except Exception:
+            logger.exception("the controller could not decide %s", type(command).__name__)
+            self._loop.call_soon(then, None)
+            return
+        self._go_on()
+
+    def _completed(self, command: Command[Any]) -> Command[Any]:
+        """Add to a command what only the quorum knows, at the time of deciding."""
+        match command:
+            case RegisterBroker():
+                return RegisterBroker(command.request, self._quorum.end_offset)
+            case UpdateFeatures():
+                return UpdateFeatures(command.request, self._quorum.member.kraft_version)
+            case _:
+                return command
+
+    def _go_on(self) -> None:
+        """Append the next batch of the decision under way; the last is followed by its answer."""
+        decision = self._decision
+        assert decision is not None
+        try:
+            if decision.next_batch is not None:
+                if not self._append(decision.next_batch):
+                    self._give_up(decision)
+                    return
+                decision.next_batch = next(decision.batches, None)
+        except StorageFullError as error:
+            logger.error("the metadata log has no room: %s", error)
+            self._give_up(decision)
+            return
+        except Exception:
+            # Records are made while they are walked, so a wrong decision may show only here.
+            logger.exception("the controller could not go on with a decision")
+            self._give_up(decision)
+            return
+        if decision.next_batch is not None:
+            self._loop.call_soon(self._resume)
+            return
+        self._decision = None
+        answer = partial(decision.then, decision.response)
+        self._changes.append(Change(self._quorum.end_offset, [], answer))
+        self._hand_over()
+
+    def _resume(self) -> None:
+        if self._decision is not None:
+            self._go_on()
+        self._work()
+
+    def _append(self, records: list[Message]) -> bool:
+        level = self.controller.image.level
+        if not self._quorum.propose(encode_records(records, level)):
+            return False
+        for record in records:
+            self.controller.replay(record)
+        self._changes.append(Change(self._quorum.end_offset, records))
+        self._appended_at = self._clock().monotonic
+        return True
+
+    def _give_up(self, decision: "_Appending") -> None:
+        """A decision cannot be appended as a whole: none of it takes effect."""
+        self._decision = None
+        self._loop.call_soon(decision.then, None)
+        if self.controller.image.is_in_transaction and self._quorum.leader_id is not None:
+            # Nothing else is decided before this is in the log.
+            abort: list[Message] = [AbortTransactionRecord(reason="The decision failed.")]
+            self._decision = _Appending(iter(()), abort, None, _ignore)
+            self._loop.call_later(RETRY_SECONDS, self._resume)
+
+    # What becomes of it.
+
+    def committed(self, high_watermark: Offset) -> None:
+        """Everything below stays: this broker acts on it."""
+        self._high_watermark = high_watermark
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        while self._changes and self._changes[0].end_offset <= self._high_watermark:
+            self.apply(self._changes.popleft())
+
+    def failed(self) -> None:
+        """Nothing is decided any more, and what is not committed is never answered otherwise."""
+        changes, self._changes = self._changes, deque()
+        for change in changes:
+            if change.answer is not None:
+                then = cast("partial[None]", change.answer).func
+                self._loop.call_soon(then, None)
+        if self._decision is not None:
+            self._loop.call_soon(self._decision.then, None)
+            self._decision = None
+        self._work()
+
+    # Idling.
+
+    def start_idling(self) -> None:
+        """Write a record when nothing else was written for a while, so that a log that does not
+        get on is told from one with nothing to say.
+        """
+        if self._idle_seconds:
+            self._idle_timer = self._loop.call_later(self._idle_seconds, self._idle)
+
+    def _idle(self) -> None:
+        idle_for = self._clock().monotonic - self._appended_at
+        if idle_for >= self._idle_seconds and self._decision is None and not self._changes:
+            with suppress(StorageFullError):
+                self._append([NoOpRecord()])
+            idle_for = 0.0
+        left = max(self._idle_seconds - idle_for, 0.001)
+        self._idle_timer = self._loop.call_later(left, self._idle)
+
+    def stop_idling(self) -> None:
+        """Write no more of them."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+
+
+@dataclass(slots=True)
+class _Appending:
+    """A decision on its way into the log."""
+
+    batches: Iterator[list[Message]]
+    next_batch: list[Message] | None
+    response: Message | None
+    then: Then
+
+
+class _SlicedCreation:
+    """A large request for topics, decided in slices so that no turn of the loop takes long."""
+
+    def __init__(self, host: ControllerHost, command: CreateTopics, then: Then) -> None:
+        self._host = host
+        self._slices = in_slices(command, TOPICS_AT_ONCE_MAX)
+        self._order = {topic.name: number for number, topic in enumerate(command.request.topics)}
+        self._results: list[CreatableTopicResult] = []
+        self._then = then
+
+    def go_on(self) -> None:
+        command = next(self._slices, None)
+        if command is not None:
+            self._host.submit(command, self._decided)
+            return
+        self._results.sort(key=lambda result: self._order[result.name])
+        self._then(CreateTopicsResponse(topics=self._results))
+
+    def _decided(self, response: CreateTopicsResponse | None) -> None:
+        if response is None:
+            self._then(None)
+            return
+        self._results += response.topics
+        self.go_on()
+
+
+def _ignore(_: Message | None) -> None:
+    """Nobody waits for the answer."""
+
+
+def _answer_at_once(change: Change) -> None:
+    """While a node starts there is nobody yet who acts on changes."""
+    if change.answer is not None:
+        change.answer()

@@ -1,0 +1,84 @@
+"""What happens to the logs, told to whom it concerns: replicas, the controller, a person."""
+
+import logging
+import os
+from collections.abc import Sequence
+
+from moldau.broker.ports import LogDirectory, LogSize
+from moldau.kernel.ids import TopicPartition
+from moldau.log.partition import PartitionLog
+from moldau.log.state import Notice
+from moldau.replication.replicas import Replicas
+from moldau.runtime.disk import FileDisk
+from moldau.runtime.log_store import LogStore
+from moldau.runtime.registration import Registration
+
+logger = logging.getLogger("moldau.log")
+
+
+class LogWatch:
+    """A `LogListener`; until `serve`, nobody but a person is there to be told."""
+
+    def __init__(self) -> None:
+        self._replicas: Replicas | None = None
+        self._registration: Registration | None = None
+        self._store: LogStore | None = None
+        self.broken_roots: list[str] = []
+        """Log directories that could not be opened."""
+
+    def serve(self, replicas: Replicas, registration: Registration, store: LogStore) -> None:
+        """Tell these from now on."""
+        self._replicas = replicas
+        self._registration = registration
+        self._store = store
+
+    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """More of a log may count as stored."""
+        if self._replicas is not None:
+            self._replicas.stored(partition, log)
+
+    def offline(self, root: str, partitions: Sequence[TopicPartition], _: Exception) -> None:
+        """Partitions cannot be used any more."""
+        if self._replicas is None or self._store is None or self._registration is None:
+            self.broken_roots.append(root)
+            return
+        for partition in partitions:
+            self._replicas.offline(partition)
+        for host in self._store.hosts:
+            if host.root == root and not host.is_online and host.identity.directory_id:
+                self._registration.directory_failed(host.identity.directory_id)
+
+    def notice(self, root: str, notice: Notice) -> None:
+        """Tell a person."""
+        logger.log(logging.ERROR if notice.is_alarming else logging.INFO, "%s: %s", root, notice)
+
+
+class Directories:
+    """Fills the broker's port to its log directories (`broker.ports.DirectoriesPort`)."""
+
+    def __init__(self, store: LogStore, broken_roots: Sequence[str]) -> None:
+        self._store = store
+        self._broken_roots = broken_roots
+
+    def describe(self) -> Sequence[LogDirectory]:
+        """Return all of them, with their logs."""
+        described = [_offline(root) for root in self._broken_roots]
+        for host in self._store.hosts:
+            if not host.is_online:
+                described.append(_offline(host.root))
+                continue
+            logs = [LogSize(partition, log.size) for partition, log in host.core.logs.items()]
+            total = host.disk.total_bytes() if isinstance(host.disk, FileDisk) else -1
+            usable = -1 if host.space is None else host.space.free_bytes
+            path = os.path.abspath(host.root)
+            described.append(
+                LogDirectory(
+                    path, is_online=True, total_bytes=total, usable_bytes=usable, logs=logs
+                )
+            )
+        return described
+
+
+def _offline(root: str) -> LogDirectory:
+    path = os.path.abspath(root)
+    return LogDirectory(path, is_online=False, total_bytes=-1, usable_bytes=-1, logs=())

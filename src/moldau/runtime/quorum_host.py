@@ -1,0 +1,189 @@
+"""The quorum's member on the event loop: its log, group commit, and what is committed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from moldau.consensus.events import (
+    AppendBatch,
+    Committed,
+    Effect,
+    Event,
+    LeaderChanged,
+    MoveLogStart,
+    ProposalRefused,
+    Propose,
+    SaveElection,
+    SnapshotWritten,
+    Start,
+    Stop,
+    StorageFailed,
+    Synced,
+    UpgradeKraftVersion,
+)
+from moldau.consensus.member import QuorumMember
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import DiskError, DiskFailedError, DiskFullError
+from moldau.kernel.ids import Offset, TopicPartition
+from moldau.log.commit import Commit, PartitionCommit
+from moldau.runtime.metadata_log import MetadataLog
+from moldau.runtime.sync_pool import SyncPool
+
+METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
+SYNC_THREADS = 2
+RETRY_SECONDS = 1.0
+
+
+class QuorumListener(Protocol):
+    """Who is told what the quorum agrees on; called on the event loop."""
+
+    def committed(self, high_watermark: Offset, /) -> None:
+        """Everything below stays."""
+
+    def log_start_may_move(self, to: Offset, /) -> None:
+        """A snapshot stands for everything below."""
+
+    def quorum_failed(self, error: DiskError, /) -> None:
+        """The metadata log cannot be written any more: nothing is decided until the next start."""
+
+
+class QuorumHost:
+    """Performs what the member wants: appends at once, and syncs in groups.
+
+    The log is always synced, whatever `durability` says of records: what the cluster is must not
+    go back. Only in memory there is nothing to sync.
+    """
+
+    def __init__(
+        self,
+        member: QuorumMember,
+        log: MetadataLog,
+        listener: QuorumListener,
+        clock: Callable[[], Instant],
+        *,
+        in_memory: bool,
+    ) -> None:
+        self.member = member
+        self.log = log
+        self.leader_id: int | None = None
+        self._listener = listener
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        call_soon = self._loop.call_soon_threadsafe
+        self.pool = SyncPool(log.waiting, self, call_soon=call_soon, threads=SYNC_THREADS)
+        self._in_memory = in_memory
+
+    @property
+    def end_offset(self) -> Offset:
+        """The offset of the next record."""
+        return self.log.end_offset
+
+    def start(self) -> None:
+        """Take part in the quorum."""
+        self._handle(Start())
+        self._wake()
+
+    def propose(self, values: Sequence[bytes]) -> bool:
+        """Append records; say whether they are. `StorageFullError`: there is no room for them."""
+        is_appended = self._handle(Propose(values))
+        self._wake()
+        return is_appended
+
+    def upgrade_kraft_version(self) -> bool:
+        """Have the voters stand in the log from now on; say whether they do."""
+        is_appended = self._handle(UpgradeKraftVersion())
+        self._wake()
+        return is_appended
+
+    def snapshot_written(self, end_offset: Offset) -> None:
+        """A snapshot of everything below is on the disk."""
+        self._handle(SnapshotWritten(end_offset))
+
+    def changed(self) -> None:
+        """The log was changed otherwise: have it synced."""
+        self._wake()
+
+    def close(self) -> None:
+        """Resign; what was synced is the log's end."""
+        self._handle(Stop())
+        self.pool.close()
+
+    # Effects.
+
+    def _handle(self, event: Event) -> bool:
+        return all(self._perform(effect) for effect in self.member.handle(event, self._clock()))
+
+    def _perform(self, effect: Effect) -> bool:
+        match effect:
+            case SaveElection(election):
+                # At the start, and once more in a cluster's life: the loop may wait for it.
+                member = self.member
+                self.log.save_election(
+                    election,
+                    kraft_version=member.kraft_version,
+                    voter_id=member.voter.node_id,
+                )
+            case AppendBatch(data):
+                return self._append(data)
+            case LeaderChanged(leader_id):
+                self.leader_id = leader_id
+            case Committed(high_watermark):
+                self.log.log.advance_high_watermark(high_watermark)
+                self._listener.committed(high_watermark)
+            case MoveLogStart(to):
+                self._listener.log_start_may_move(to)
+            case ProposalRefused():
+                return False
+        return True
+
+    def _append(self, data: bytes) -> bool:
+        try:
+            self.log.append(data, self._clock())
+        except DiskFailedError as error:
+            self.failed(error)
+            return False
+        return True
+
+    # Group commit.
+
+    def _wake(self) -> None:
+        if self._in_memory:
+            # What was appended is as safe as it gets; its caller has not returned yet.
+            self._loop.call_soon(self._note_stored)
+        else:
+            self.pool.wake()
+
+    def _note_stored(self) -> None:
+        self._handle(Synced(self.log.log.stored_offset))
+
+    def take_commit(self) -> Commit | None:
+        """Return what is to be synced now."""
+        log = self.log.log
+        dirty = log.take_dirty(self._clock())
+        share = PartitionCommit(METADATA_PARTITION, log, dirty)
+        names = () if dirty.directory is None else (dirty.directory,)
+        commit = Commit(dirty.files, dirty.checkpoints, names, (share,))
+        if commit.is_empty:
+            log.synced(dirty)
+            return None
+        return commit
+
+    def committed(self, commit: Commit) -> None:
+        """Take note of a commit."""
+        for share in commit.partitions:
+            share.log.synced(share.dirty)
+
+    def told(self, _commit: Commit) -> None:
+        """Tell of a commit."""
+        self._note_stored()
+
+    def put_back(self, commit: Commit, _error: DiskFullError) -> None:
+        """Try again; nothing is answered until then."""
+        for share in commit.partitions:
+            share.log.put_back(share.dirty)
+        self._loop.call_later(RETRY_SECONDS, self.pool.wake)
+
+    def failed(self, error: DiskError) -> None:
+        """The log cannot be written or synced: never try again."""
+        self._handle(StorageFailed())
+        self._listener.quorum_failed(error)

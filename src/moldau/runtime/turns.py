@@ -1,0 +1,39 @@
+"""Long work in short turns: after a few milliseconds others have theirs."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+TURN_SECONDS = 0.003
+
+
+class Turns:
+    """Counts the time of a piece of work, which calls `give_way` between its steps."""
+
+    def __init__(self) -> None:
+        self._since = perf_counter()
+
+    async def give_way(self) -> None:
+        """Let others go on, if it is their turn."""
+        if perf_counter() - self._since >= TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._since = perf_counter()
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Do not look for garbage: thousands of partitions are objects that all stay.
+
+    Looking at them again and again while they come would take a fifth of the time; for the same
+    reason they are not looked at afterwards.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if is_enabled:
+            gc.enable()

@@ -1,0 +1,89 @@
+"""The same requests of an administrator, answered by Apache Kafka 4.3.1 and by us."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from moldau.protocol.schema import Message, Struct
+from tests.conformance.admin_script import administer
+from tests.conformance.brokers import run_apache, run_moldau
+from tests.conformance.wire import Wire
+
+SETTINGS: Final = {"num.partitions": "1"}
+
+# What differs by nature: words, places, times and what is drawn by lot. Only whether they are
+# there is compared.
+NATURE: Final = {
+    "client_instance_id",
+    "cluster_id",
+    "documentation",
+    "high_watermark",
+    "host",
+    "last_caught_up_timestamp",
+    "last_fetch_timestamp",
+    "log_dir",
+    "log_end_offset",
+    "port",
+    "replica_directory_id",
+    "subscription_id",
+    "topic_id",
+    "total_bytes",
+    "usable_bytes",
+}
+# Kafka says many of these with null, an empty text or a text where we say another of the three.
+IGNORED: Final = {"error_message"}
+
+DIFFERENT: Final = {
+    "MetadataRequest v13: created now": "Kafka's client asks again; ours waits for the leader",
+}
+"""Answers that differ on purpose, and why."""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Message, Message]]:
+    both = []
+    for run, settings in (
+        (run_apache, SETTINGS),
+        (run_moldau, {**SETTINGS, "metadata.version": "4.3"}),
+    ):
+        directory: Path = tmp_path_factory.mktemp("node")
+        with run(directory, settings) as broker, Wire(broker.host, broker.port) as wire:
+            both.append(administer(wire, str(directory / "data")))
+    kafkas, ours = both
+    assert kafkas.keys() == ours.keys()
+    return {name: (kafkas[name], ours[name]) for name in kafkas}
+
+
+def test_answers_are_the_same(answers: Mapping[str, tuple[Message, Message]]) -> None:
+    assert len(answers) > 300
+    differences = {}
+    for name, (kafkas, our) in answers.items():
+        theirs, ours = _shown(kafkas), _shown(our)
+        if theirs != ours:
+            differences[name] = f"\n  Kafka: {theirs}\n  ours:  {ours}"
+    unexpected = [name + differences[name] for name in differences if name not in DIFFERENT]
+    assert not unexpected, f"{len(unexpected)} answers differ:\n" + "\n".join(unexpected)
+    assert sorted(differences) == sorted(DIFFERENT), "what does not differ any more"
+
+
+def _shown(value: Any) -> Any:
+    """Return an answer without what differs by nature; the order of lists means nothing."""
+    if isinstance(value, Struct):
+        return {
+            field.name: (
+                _is_there(getattr(value, field.name))
+                if field.name in NATURE
+                else _shown(getattr(value, field.name))
+            )
+            for field in value._fields
+            if field.name not in IGNORED
+        }
+    if isinstance(value, tuple | list):
+        return sorted((_shown(item) for item in value), key=repr)
+    return value
+
+
+def _is_there(value: object) -> bool:
+    return value not in (None, "", bytes(16), -1, 0)

@@ -1,0 +1,84 @@
+"""DescribeLogDirs and AlterReplicaLogDirs."""
+
+import pytest
+
+from moldau.broker.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
+from moldau.broker.handlers.describe_log_dirs import handle_describe_log_dirs
+from moldau.broker.ports import LogDirectory, LogSize
+from moldau.kernel.ids import TopicPartition
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from moldau.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from tests.unit.broker.administration import Administration
+
+
+@pytest.fixture
+def admin() -> Administration:
+    admin = Administration()
+    admin.cluster.create("orders", 3)
+    sizes = [LogSize(TopicPartition("orders", 0), 100), LogSize(TopicPartition("orders", 1), 0)]
+    admin.directories.all = [
+        LogDirectory("/data/a", is_online=True, total_bytes=1000, usable_bytes=400, logs=sizes),
+        LogDirectory("/data/b", is_online=True, total_bytes=2000, usable_bytes=2000, logs=[]),
+        LogDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[]),
+    ]
+    return admin
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_all(admin: Administration, version: int) -> None:
+    answer = admin.ask(handle_describe_log_dirs, DescribeLogDirsRequest(topics=None), version)
+    first, empty, offline = answer.results
+    assert (first.log_dir, first.error_code) == ("/data/a", 0)
+    assert (first.total_bytes, first.usable_bytes) == ((1000, 400) if version >= 4 else (-1, -1))
+    [topic] = first.topics
+    assert topic.name == "orders"
+    assert [(each.partition_index, each.partition_size) for each in topic.partitions] == [
+        (0, 100),
+        (1, 0),
+    ]
+    assert {(each.offset_lag, each.is_future_key) for each in topic.partitions} == {(0, False)}
+    assert (empty.log_dir, empty.error_code, empty.topics) == ("/data/b", 0, ())
+    assert (offline.error_code, offline.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, ())
+
+
+def test_some(admin: Administration) -> None:
+    wanted = [DescribableLogDirTopic(topic="orders", partitions=[1, 9])]
+    answer = admin.ask(handle_describe_log_dirs, DescribeLogDirsRequest(topics=wanted))
+    [topic] = answer.results[0].topics
+    assert [each.partition_index for each in topic.partitions] == [1]
+    answer = admin.ask(handle_describe_log_dirs, DescribeLogDirsRequest(topics=[]))
+    assert [each.topics for each in answer.results] == [(), (), ()]
+
+
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize(
+    ("path", "topic", "index", "code"),
+    [
+        ("/data/a", "orders", 0, ErrorCode.NONE),
+        ("/data/b", "orders", 0, ErrorCode.OPERATION_NOT_ATTEMPTED),
+        ("/data/c", "orders", 0, ErrorCode.KAFKA_STORAGE_ERROR),
+        ("/data/a/", "orders", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        ("/nowhere", "nope", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        ("/data/a", "nope", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("/data/a", "orders", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("/data/a", "orders", 2, ErrorCode.REPLICA_NOT_AVAILABLE),
+        ("/data/a", "x" * 249, 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+def test_moving(
+    admin: Administration, path: str, topic: str, index: int, code: ErrorCode, version: int
+) -> None:
+    wish = AlterReplicaLogDirTopic(name=topic, partitions=[index])
+    request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=[wish])])
+    [answered] = admin.ask(handle_alter_replica_log_dirs, request, version).results
+    assert answered.topic_name == topic
+    [partition] = answered.partitions
+    assert (partition.partition_index, partition.error_code) == (index, code)

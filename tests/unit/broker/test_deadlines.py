@@ -1,0 +1,52 @@
+from moldau.broker.deadlines import DONE_MIN, Deadlines
+from tests.unit.broker.world import Environment
+
+
+class Waiting:
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.is_done = False
+        self.expired_at: float | None = None
+
+    def expire(self) -> None:
+        self.is_done = True
+        self.expired_at = self.environment.monotonic
+
+
+def test_each_expires_at_its_time():
+    environment = Environment()
+    deadlines = Deadlines(environment)
+    waiting = [Waiting(environment) for _ in range(3)]
+    for at, each in zip((3.0, 1.0, 2.0), waiting, strict=True):
+        deadlines.add(at, each)
+    environment.run(10.0)
+    assert [each.expired_at for each in waiting] == [3.0, 1.0, 2.0]
+    assert len(deadlines) == 0
+
+
+def test_what_is_done_does_not_expire_and_does_not_stay():
+    environment = Environment()
+    deadlines = Deadlines(environment)
+    for _ in range(100 * DONE_MIN):
+        each = Waiting(environment)
+        deadlines.add(100.0, each)
+        each.is_done = True
+        deadlines.done()
+        assert len(deadlines) == 0
+    assert len(deadlines._heap) <= DONE_MIN + 1
+    assert len([timer for _, _, timer in environment.timers if timer.do]) == 1, "one timer for all"
+    environment.run(200.0)
+    assert each.expired_at is None
+    assert len(deadlines._heap) == 0
+
+
+def test_a_wrong_time_for_one_moves_no_other():
+    environment = Environment()
+    deadlines = Deadlines(environment)
+    late, early = Waiting(environment), Waiting(environment)
+    deadlines.add(5.0, late)
+    deadlines.add(-1.0, early)
+    environment.run()
+    assert (early.is_done, late.is_done) == (True, False)
+    environment.run(5.0)
+    assert late.expired_at == 5.0

@@ -1,0 +1,63 @@
+from itertools import count
+
+from moldau.broker.fetch_sessions import EPOCH_MAX, EVICTION_SECONDS, FetchSessions
+from moldau.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+
+
+def sessions(slots: int) -> FetchSessions:
+    numbers = count(1)
+    return FetchSessions(slots, lambda size: next(numbers).to_bytes(size, "big"))
+
+
+def begin(all_sessions: FetchSessions, size: int, now: float) -> int:
+    partitions = [FetchPartition(partition=n, fetch_offset=0) for n in range(size)]
+    request = FetchRequest(session_epoch=0, topics=[FetchTopic(topic="t", partitions=partitions)])
+    selection = all_sessions.select(request, 12, now)
+    rows = [(wanted, PartitionData(partition_index=0)) for wanted in selection.wanted]
+    return selection.finish(rows, now)[0]
+
+
+def use(all_sessions: FetchSessions, session: int, epoch: int, now: float) -> None:
+    all_sessions.select(FetchRequest(session_id=session, session_epoch=epoch), 12, now)
+
+
+def test_there_are_no_more_than_slots():
+    made = sessions(2)
+    assert begin(made, 1, 0.0)
+    assert begin(made, 1, 0.0)
+    assert begin(made, 9, 1.0) == 0, "none is old enough to go"
+    assert begin(sessions(0), 1, 0.0) == 0
+
+
+def test_the_longest_unused_goes():
+    made = sessions(2)
+    first, second = begin(made, 5, 0.0), begin(made, 1, 0.0)
+    use(made, second, 1, 100.0)
+    third = begin(made, 1, EVICTION_SECONDS + 1)
+    assert third
+    assert set(made._sessions) == {second, third}
+    assert first not in made._sessions
+
+
+def test_a_smaller_one_goes_for_a_larger_one_when_it_has_lived_its_time():
+    made = sessions(2)
+    small, large = begin(made, 2, 0.0), begin(made, 4, 0.0)
+    now = EVICTION_SECONDS + 1
+    use(made, small, 1, now)
+    use(made, large, 1, now)
+    assert begin(made, 1, now) == 0
+    third = begin(made, 3, now)
+    assert set(made._sessions) == {large, third}
+
+
+def test_epochs_begin_again_behind_the_largest():
+    made = sessions(1)
+    session = begin(made, 1, 0.0)
+    made._sessions[session].epoch = EPOCH_MAX
+    use(made, session, EPOCH_MAX, 0.0)
+    assert made._sessions[session].epoch == 1

@@ -1,0 +1,125 @@
+import pytest
+
+from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.log.config import Durability
+from moldau.log.errors import StorageFullError
+from moldau.protocol.errors import ErrorCode
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replicas import Replicas
+from moldau.runtime.memory_disk import MemoryDisk
+from tests.unit.log.logs import TestLog, batch_of
+
+P = TopicPartition("t", 0)
+ID = TopicId(b"t" * 16)
+
+
+class Waiter:
+    """Waits to write or to read."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def stored(self, _) -> None:
+        self.heard.append("stored")
+
+    def lost(self, _, error) -> None:
+        self.heard.append(error.code)
+
+    def wake(self, _) -> None:
+        self.heard.append("woken")
+
+
+def led(**options) -> tuple[Replicas, TestLog]:
+    replicas = Replicas(1, lambda topic, _: topic == "known")
+    log = TestLog(MemoryDisk(), durability=options.pop("durability", Durability.FSYNC))
+    replicas.lead(P, ID, log.log, LeaderEpoch(3), **options)
+    return replicas, log
+
+
+def code_of(replicas: Replicas, partition: tuple[str, int], epoch: int = -1) -> ErrorCode:
+    with pytest.raises(ReplicaError) as error:
+        replicas.find_leader(partition, epoch)
+    return error.value.code
+
+
+def test_who_leads():
+    replicas, log = led()
+    assert replicas.find_leader(("t", 0)).log is log.log
+    assert replicas.find_leader(P, 3).partition == P
+    assert code_of(replicas, P, 2) == ErrorCode.FENCED_LEADER_EPOCH
+    assert code_of(replicas, P, 4) == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert code_of(replicas, ("t", 1)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(replicas, ("known", 0)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    replicas.offline(P)
+    assert code_of(replicas, P) == ErrorCode.KAFKA_STORAGE_ERROR
+    replicas.remove(P)
+    assert code_of(replicas, P) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert len(replicas) == 0
+
+
+def test_a_lone_replica_commits_what_it_has_stored():
+    replicas, log = led()
+    replica = replicas.get(P)
+    writer, reader = Waiter(), Waiter()
+    log.append(batch_of(2))
+    replica.wait_stored(Offset(2), writer)
+    replica.watch(reader)
+    log.log.write()
+    replicas.stored(P, log.log)
+    assert (log.log.high_watermark, writer.heard, reader.heard) == (0, [], [])
+    log.sync()
+    replicas.stored(P, log.log)
+    assert (log.log.high_watermark, writer.heard, reader.heard) == (2, ["stored"], ["woken"])
+    replicas.stored(P, log.log)
+    replica.unwatch(reader)
+    log.add()
+    replicas.stored(P, log.log)
+    assert (writer.heard, reader.heard) == (["stored"], ["woken"])
+
+
+def test_leading_makes_visible_what_is_stored():
+    log = TestLog(MemoryDisk())
+    log.append(batch_of(3))
+    log.log.write()
+    log.sync()
+    replicas = Replicas(1, lambda *_: True)
+    replicas.lead(P, ID, log.log, LeaderEpoch(9))
+    assert log.log.high_watermark == 3
+    assert log.log.end_offset_for(LeaderEpoch(9)).end_offset == 3
+
+
+def test_an_empty_log_notes_no_epoch():
+    _, log = led()
+    assert log.log.latest_epoch is None, "that would be a file for each partition"
+
+
+def test_only_what_was_taken_back_is_lost():
+    replicas, log = led(durability=Durability.FSYNC)
+    replica = replicas.get(P)
+    first, second = Waiter(), Waiter()
+    log.append(batch_of())
+    replica.wait_stored(Offset(1), first)
+    log.log.write()
+    replica.wait_stored(Offset(2), second)
+    replicas.failed(P, StorageFullError("full"))
+    assert (first.heard, second.heard) == ([], [ErrorCode.KAFKA_STORAGE_ERROR])
+    log.sync()
+    replicas.stored(P, log.log)
+    assert first.heard == ["stored"]
+
+
+def test_a_log_that_was_replaced_is_not_heard():
+    replicas, _ = led()
+    other = TestLog(MemoryDisk())
+    other.add()
+    replicas.stored(P, other.log)
+    assert replicas.get(P).log.high_watermark == 0
+
+
+def test_another_topic_of_the_same_name_is_another_replica():
+    replicas, log = led()
+    waiter = Waiter()
+    replicas.get(P).wait_stored(Offset(1), waiter)
+    replicas.lead(P, TopicId(b"u" * 16), log.log, LeaderEpoch(0))
+    assert waiter.heard == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert replicas.get(P).leader_epoch == 0

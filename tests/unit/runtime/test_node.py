@@ -1,0 +1,238 @@
+"""A node in this process: what is decided, committed, applied, snapshotted and loaded again."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from moldau.controller.commands import (
+    CreateMissingTopics,
+    CreateTopics,
+    DeleteTopics,
+    IncrementalAlterConfigs,
+)
+from moldau.kernel.disk import DiskFailedError
+from moldau.kernel.ids import TopicPartition
+from moldau.log.errors import StorageFullError
+from moldau.metadata.snapshot import find_snapshot_id
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from moldau.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from moldau.runtime import controller_host
+from moldau.runtime.formatting import METADATA_FOLDER
+from moldau.runtime.node import Node, StartRefusedError
+from tests.stores import DEADLINE_SECONDS
+
+QUIET = {"listeners": "PLAINTEXT://localhost:0", "metadata.max.idle.interval.ms": "0"}
+
+
+def scenario(function):
+    """Run an async test."""
+
+    @functools.wraps(function)
+    def test(*arguments, **options):
+        asyncio.run(function(*arguments, **options))
+
+    return test
+
+
+@asynccontextmanager
+async def running(data: Path | None, **texts: str) -> AsyncIterator[Node]:
+    given = {name.replace("_", "."): text for name, text in texts.items()}
+    where = {"durability": "memory"} if data is None else {"log.dirs": str(data)}
+    node = Node({**QUIET, **where, **given})
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await node.start()
+        try:
+            yield node
+        finally:
+            await node.stop()
+
+
+async def create(node: Node, *names: str, partitions: int = 1) -> list[int]:
+    topics = [
+        CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names
+    ]
+    entropy = node.broker.environment.entropy(16 * len(names))
+    command = CreateTopics(CreateTopicsRequest(topics=topics), entropy)
+    answer = await node._metadata.controller.ask(command)
+    return [topic.error_code for topic in answer.topics]
+
+
+async def delete(node: Node, *names: str) -> None:
+    topics = [DeleteTopicState(name=name) for name in names]
+    answer = await node._metadata.controller.ask(DeleteTopics(DeleteTopicsRequest(topics=topics)))
+    assert {topic.error_code for topic in answer.responses} == {0}
+
+
+async def set_broker(node: Node, name: str, value: str, *, broker: str = "") -> int:
+    config = AlterableConfig(name=name, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=4, resource_name=broker, configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    answer = await node._metadata.controller.ask(IncrementalAlterConfigs(request))
+    return answer.responses[0].error_code
+
+
+@scenario
+async def test_an_answer_means_that_this_broker_leads_the_partitions(tmp_path: Path):
+    async with running(tmp_path) as node:
+        assert await create(node, "rivers", partitions=3) == [0]
+        for index in range(3):
+            assert node.broker.replicas.find_leader(TopicPartition("rivers", index))
+        assert node.broker.image.topics.partition_count == 3
+        await delete(node, "rivers")
+        assert node.broker.replicas.get(TopicPartition("rivers", 0)) is None
+        assert node.broker.image.topics.partition_count == 0
+
+
+@scenario
+async def test_commands_wait_while_a_large_decision_is_appended(tmp_path: Path):
+    async with running(None) as node:
+        answers = await asyncio.gather(
+            create(node, "wide", partitions=1800), create(node, "wide"), create(node, "narrow")
+        )
+        assert answers == [[0], [ErrorCode.TOPIC_ALREADY_EXISTS], [0]]
+        assert node.broker.image.topics.partition_count == 1801
+        assert node._metadata.image.topics.partition_count == 1801
+
+
+@scenario
+async def test_many_topics_are_created_in_slices_and_answered_in_order(monkeypatch):
+    monkeypatch.setattr(controller_host, "TOPICS_AT_ONCE_MAX", 3)
+    async with running(None) as node:
+        names = [f"topic{number}" for number in range(10)]
+        assert await create(node, *names) == [0] * 10
+        assert [topic.name for topic in node.broker.image.topics] == names
+
+
+@scenario
+async def test_without_room_a_large_decision_has_no_effect(monkeypatch):
+    monkeypatch.setattr(controller_host, "RETRY_SECONDS", 0.01)
+    async with running(None) as node:
+        quorum = node._metadata.quorum
+        propose = quorum.propose
+        calls = []
+
+        def out_of_room(values):
+            calls.append(len(values))
+            if len(calls) in (3, 4):
+                raise StorageFullError("no room")
+            return propose(values)
+
+        monkeypatch.setattr(quorum, "propose", out_of_room)
+        with pytest.raises(AttributeError):  # there is no answer
+            await create(node, "wide", partitions=1800)
+        assert await create(node, "narrow") == [0]
+        assert [topic.name for topic in node.broker.image.topics] == ["narrow"]
+        assert [topic.name for topic in node._metadata.image.topics] == ["narrow"]
+        assert node.broker.replicas.get(TopicPartition("wide", 0)) is None
+
+
+@scenario
+async def test_a_snapshot_stands_for_the_log_before_it(tmp_path: Path):
+    settings = {
+        "metadata_log_max_record_bytes_between_snapshots": "2000",
+        "metadata_max_retention_bytes": "3000",
+    }
+    async with running(tmp_path, **settings) as node:
+        for number in range(40):
+            await create(node, f"topic{number}")
+        await delete(node, "topic7")
+    names = [path.name for path in (tmp_path / METADATA_FOLDER).glob("*.checkpoint")]
+    ids = sorted(find_snapshot_id(name) for name in names)
+    assert ids[-1].end_offset > 50
+    assert ids[0].end_offset > 0
+    async with running(tmp_path, **settings) as node:
+        found = [topic.name for topic in node.broker.image.topics]
+        assert found == [f"topic{number}" for number in range(40) if number != 7]
+        assert await create(node, "topic7") == [0]
+
+
+@scenario
+async def test_idle_records_are_written(tmp_path: Path):
+    async with running(tmp_path, metadata_max_idle_interval_ms="20") as node:
+        end = node._metadata.quorum.end_offset
+        while node._applier.offset < end + 3:
+            await asyncio.sleep(0.01)
+
+
+@scenario
+async def test_dynamic_settings_reach_logs_and_the_controller(tmp_path: Path):
+    async with running(tmp_path) as node:
+        await create(node, "rivers")
+        log = node.broker.replicas.find_leader(TopicPartition("rivers", 0)).log
+        assert await set_broker(node, "log.segment.bytes", "2000000") == 0
+        assert log.config.segment_bytes == 2_000_000
+        assert await set_broker(node, "log.segment.bytes", "3000000", broker="1") == 0
+        assert log.config.segment_bytes == 3_000_000
+        assert await set_broker(node, "log.segment.bytes", "1") == ErrorCode.INVALID_REQUEST
+        assert await set_broker(node, "node.id", "7") == ErrorCode.INVALID_REQUEST
+    async with running(tmp_path) as node:
+        log = node.broker.replicas.find_leader(TopicPartition("rivers", 0)).log
+        assert log.config.segment_bytes == 3_000_000
+
+
+@scenario
+async def test_internal_topics_have_no_more_replicas_than_brokers():
+    async with running(None) as node:
+        command = CreateMissingTopics(
+            ["__consumer_offsets", "__transaction_state"], node.broker.environment.entropy(32)
+        )
+        answer = await node._metadata.controller.ask(command)
+        assert [(t.num_partitions, t.replication_factor) for t in answer.topics] == [
+            (50, 1),
+            (50, 1),
+        ]
+
+
+@scenario
+async def test_a_new_cluster_sets_the_minimum_in_sync_for_all_brokers():
+    async with running(None) as node:
+        assert node.broker.layers.dynamic_default == {"min.insync.replicas": "1"}
+
+
+@scenario
+async def test_the_broker_is_registered_and_leaves(tmp_path: Path):
+    async with running(tmp_path) as node:
+        broker = node.broker.image.brokers.find(1)
+        assert not broker.fenced
+        assert broker.end_points[0].port == node.addresses[0].port
+        assert node.broker.image.controllers.keys() == {1}
+        epoch = broker.broker_epoch
+    async with running(tmp_path) as node:
+        assert node.broker.image.brokers.find(1).broker_epoch > epoch
+        assert node._store.hosts[0].previous_epoch == epoch
+
+
+@scenario
+async def test_a_level_that_is_too_new_is_one_line(tmp_path: Path, monkeypatch):
+    async with running(tmp_path):
+        pass
+    monkeypatch.setattr("moldau.metadata.image.refuse_level", lambda *_: "it is from the future")
+    with pytest.raises(StartRefusedError, match="from the future"):
+        async with running(tmp_path):
+            pass
+
+
+@scenario
+async def test_partitions_of_a_lost_directory_are_offline(tmp_path: Path):
+    roots = [tmp_path / "a", tmp_path / "b"]
+    both = ",".join(map(str, roots))
+    async with running(None, durability="fsync", log_dirs=both) as node:
+        await create(node, "rivers", partitions=2)
+        host = node._store.hosts[1]
+        host.fail(DiskFailedError("", "EIO"))
+        lost = [p for p in node._store if node._store.place_of(p) is host]
+        while len(node.broker.image.brokers.find(1).log_dirs) == 2:
+            await asyncio.sleep(0.01)
+        assert len(lost) == 1
+        assert node.broker.replicas.get(lost[0]).is_offline
+        assert [each.is_online for each in node.broker.directories.describe()] == [True, False]
