@@ -269,7 +269,7 @@ class Connection:
         self._is_closed = self.is_hanging_up = True
         waiting = [call.sent for call in self._calls if call.sent is not None]
         for call in self._calls:
-            if call.on_close is not None:
+            if call.on_close is not None and not call.is_answered:
                 call.on_close()
         self._calls.clear()
         self._outgoing.clear()
