@@ -92,7 +92,8 @@ static void consume(handle *client, topic *from, int partitions, long count)
         if (rd_kafka_consume_start_queue(from, partition, FROM_BEGINNING, all))
             fail("start");
     while (count > 0) {
-        ssize_t got = rd_kafka_consume_batch_queue(all, TIMEOUT_MS, messages, AT_ONCE);
+        size_t more = count < AT_ONCE ? count : AT_ONCE; /* it waits until it has all of them */
+        ssize_t got = rd_kafka_consume_batch_queue(all, TIMEOUT_MS, messages, more);
         if (got <= 0)
             fail("consume");
         for (ssize_t i = 0; i < got; i++) {
