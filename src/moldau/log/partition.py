@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final
 
 from moldau._native.log import Tail, assign
 from moldau._native.records import Batch
@@ -10,7 +10,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.appending import Appender
+from moldau.log.appending import Appended, Appender
 from moldau.log.config import Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
@@ -36,18 +36,10 @@ from moldau.log.reading import (
 from moldau.log.removal import Removal
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
-from moldau.log.validation import Checked, Writable, validate_append
+from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
-
-class Appended(NamedTuple):
-    """Where a batch is or, if it had been sent before, was."""
-
-    base_offset: Offset
-    last_offset: Offset
-    append_time_ms: int  # -1 unless the topic has log append time
-    log_start: Offset
-    is_duplicate: bool = False
+_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
 
 
 class PartitionLog:
@@ -65,6 +57,7 @@ class PartitionLog:
         "_durability",
         "_flushed_at",
         "_maker",
+        "_ordinary",
         "_removal",
         "_state",
         "_watermarks",
@@ -73,6 +66,7 @@ class PartitionLog:
     def __init__(self, state: LogState, maker: SegmentMaker, durability: Durability) -> None:
         self._state = state
         self._maker = maker
+        self._ordinary = find_ordinary(maker.config)
         self._durability = durability
         self._dirty = DirtyFiles(maker.directory)
         self._appender = Appender(state, maker, self._dirty)
@@ -101,6 +95,7 @@ class PartitionLog:
     @config.setter
     def config(self, config: LogConfig) -> None:
         self._maker.config = config
+        self._ordinary = find_ordinary(config)
         self._maker.limit(self._state.active)
 
     @property
@@ -172,18 +167,25 @@ class PartitionLog:
         They are changed where they are, and must stay there until `write`. `AppendError` refuses
         them, and changes nothing.
         """
-        config = self._maker.config
-        data, batches = validate_append(config, data, checked, origin=origin, now_ms=now.wall_ms)
+        now_ms = now.wall_ms
+        append_time = -1
+        batches = None
+        if self._ordinary is not None:
+            batches = self._ordinary.take(checked, origin is _CLIENT, now_ms)
+        if batches is None:
+            config = self._maker.config
+            data, batches = validate_append(config, data, checked, origin=origin, now_ms=now_ms)
+            if config.message_timestamp_type == "LogAppendTime":
+                append_time = now_ms
         state = self._state
         for batch in batches:
             if batch.producer_id >= 0:
                 duplicate = self._check_producer(data, batch, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
-        append_time = now.wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
-        base_offset = state.tail.end_offset
+        base_offset = state.end_offset
         end = assign(data, batches, base_offset, leader_epoch, append_time)
-        self._appender.stage(data, batches, now.wall_ms)
+        self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
 
     def _check_producer(
@@ -216,8 +218,7 @@ class PartitionLog:
         `StorageFullError` if there is no room: then none of it is in the log, and everybody who
         appended since the last write gets that error.
         """
-        if not self._appender.is_clean:
-            self._appender.write()
+        if self._appender.write():
             self._watermarks.note_write()
 
     # Durability.
