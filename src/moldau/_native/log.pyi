@@ -69,6 +69,7 @@ class Tail:
         first_timestamp: int = -1,
         max_timestamp: int = -1,
         max_timestamp_offset: int = -1,
+        entry_timestamp: int = -1,
         offset_entries: int = 0,
         time_entries: int = 0,
     ) -> None: ...

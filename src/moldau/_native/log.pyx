@@ -163,6 +163,7 @@ cdef class Tail:
         int64_t first_timestamp=-1,
         int64_t max_timestamp=-1,
         int64_t max_timestamp_offset=-1,
+        int64_t entry_timestamp=-1,
         int32_t offset_entries=0,
         int32_t time_entries=0,
     ):
@@ -174,7 +175,7 @@ cdef class Tail:
         self.state.first_timestamp = first_timestamp
         self.state.max_timestamp = max_timestamp
         self.state.max_timestamp_offset = max_timestamp_offset
-        self.state.entry_timestamp = max_timestamp if time_entries else -1
+        self.state.entry_timestamp = entry_timestamp
         self.state.offset_entries = offset_entries
         self.state.time_entries = time_entries
         self.marked = self.state

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from moldau._native.log import Tail, assign
 from moldau._native.records import Batch
@@ -10,16 +10,14 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.appending import Appended, Appender
+from moldau.log.appending import Appender
 from moldau.log.config import Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
 from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.leader_epochs import EpochEnd
-from moldau.log.markers import find_marker
 from moldau.log.producer_loading import load_producers
 from moldau.log.producer_snapshots import encode_snapshot
-from moldau.log.producer_state import WrittenBatch
 from moldau.log.producers import Origin, Producers
 from moldau.log.reading import (
     Extent,
@@ -40,6 +38,16 @@ from moldau.log.validation import Checked, Writable, find_ordinary, validate_app
 from moldau.log.watermarks import Watermarks
 
 _CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
+
+
+class Appended(NamedTuple):
+    """Where a batch is or, if it had been sent before, was."""
+
+    base_offset: Offset
+    last_offset: Offset
+    append_time_ms: int  # -1 unless the topic has log append time
+    log_start: Offset
+    is_duplicate: bool = False
 
 
 class PartitionLog:
@@ -180,24 +188,13 @@ class PartitionLog:
         state = self._state
         for batch in batches:
             if batch.producer_id >= 0:
-                duplicate = self._check_producer(data, batch, origin, transaction_version)
+                duplicate = state.producers.check_any(batch, data, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
         base_offset = state.end_offset
         end = assign(data, batches, base_offset, leader_epoch, append_time)
         self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
-
-    def _check_producer(
-        self, data: Writable, batch: Batch, origin: Origin, transaction_version: int
-    ) -> WrittenBatch | None:
-        producers = self._state.producers
-        if not batch.is_control:
-            return producers.check(batch, origin)
-        marker = find_marker(batch, data)
-        if marker is not None:
-            producers.check_marker(batch, marker, transaction_version=transaction_version)
-        return None
 
     def append_stored(self, data: Buffer, batches: list[Batch], *, now: Instant) -> None:
         """Stage batches that have their offsets and epochs, as a follower or from the quorum."""

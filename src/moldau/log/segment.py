@@ -212,21 +212,22 @@ class Segment:
 
         Returns what is wrong with the first batch that is not whole, None if all are.
         """
-        start = self.offsets.last()
+        position = self.offsets.last().position
         largest = self.times.last()
-        if largest.timestamp >= 0:
-            self._check_time(largest)
         tail = Tail(
             self.base_offset,
             created_ms=self.seen_ms,
-            position=start.position,
-            first_timestamp=self._first_timestamp(),
-            max_timestamp=largest.timestamp,
-            max_timestamp_offset=largest.offset if largest.timestamp >= 0 else -1,
+            position=position,
+            entry_timestamp=largest.timestamp,
             offset_entries=self.offsets.count,
             time_entries=self.times.count,
+            **(self._times_before(largest) if position else {}),
         )
         failure = self._scan_headers(tail)
+        known = tail.max_timestamp, tail.max_timestamp_offset
+        if failure is None and not position and largest.timestamp >= 0 and largest != known:
+            # All headers were read, and as a rule they show the entry to be true: not this time.
+            self._check_time(largest)
         self.tail = tail
         self.absorb_entries()
         self.offsets.prepare()
@@ -266,6 +267,16 @@ class Segment:
         for _ in scan_segment(self._disk, self.path, scan, self.size):
             pass
         return scan.failure
+
+    def _times_before(self, largest: TimestampOffset) -> dict[str, int]:
+        """Return what the headers before the last index entry would tell a tail."""
+        if largest.timestamp >= 0:
+            self._check_time(largest)
+        return {
+            "first_timestamp": self._first_timestamp(),
+            "max_timestamp": largest.timestamp,
+            "max_timestamp_offset": largest.offset if largest.timestamp >= 0 else -1,
+        }
 
     def _first_timestamp(self) -> int:
         return self.header_at(Position(0)).max_timestamp if self.size else -1
