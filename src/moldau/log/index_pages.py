@@ -19,6 +19,10 @@ class Page:
         self.keys = keys
         self.values = values
 
+    def entry(self, at: int) -> tuple[int, int]:
+        """Return one entry."""
+        return self.keys[at], self.values[at]
+
     @property
     def bytes(self) -> int:
         """What it costs to keep."""

@@ -288,8 +288,9 @@ class PartitionLog:
         """
         state = self._state
         marks = self._watermarks
-        if not state.log_start <= offset <= state.written_offset:
-            raise OffsetOutOfRangeError(offset, state.log_start, state.written_offset)
+        log_start, log_end = state.log_start, state.written_offset
+        if not log_start <= offset <= log_end:
+            raise OffsetOutOfRangeError(offset, log_start, log_end)
         bound = marks.bound(isolation)
         found = None
         if offset < bound.offset:
@@ -308,8 +309,8 @@ class PartitionLog:
             None if found is None else found[1],
             marks.high,
             marks.stable,
-            state.log_start,
-            state.written_offset,
+            log_start,
+            log_end,
             aborted,
         )
 

@@ -31,6 +31,8 @@ from moldau.log.time_index import TimeIndex, TimestampOffset
 T = TypeVar("T")
 
 WINDOW_BYTES: Final = 4096 + BATCH_HEADER_BYTES
+SPAN_BYTES_MAX: Final = 32 << 10
+"""Up to here, reading all from one index entry to the next is cheaper than reading twice."""
 ENTRIES_KEPT: Final = 256
 """How many index entries gather in memory before they are written: recovery can make them anew."""
 
@@ -305,15 +307,20 @@ class Segment:
         return do_without()
 
     def _find(self, offset: Offset) -> FoundBatch | None:
-        return self._find_from(self.offsets.lookup(offset), offset)
+        entry, span = self.offsets.lookup_span(offset)
+        is_handy = 0 < span <= SPAN_BYTES_MAX
+        return self._find_from(entry, offset, span + BATCH_HEADER_BYTES if is_handy else 0)
 
-    def _find_from(self, entry: OffsetPosition, offset: Offset) -> FoundBatch | None:
+    def _find_from(
+        self, entry: OffsetPosition, offset: Offset, window_bytes: int = 0
+    ) -> FoundBatch | None:
+        window_bytes = max(window_bytes, WINDOW_BYTES)
         position: int = entry.position
         size = self.size
         if position >= size:
             raise CorruptIndexError(self.offsets.path, f"{entry} lies beyond the segment's end")
         while position < size:
-            window = self._disk.read(self.path, position, min(WINDOW_BYTES, size - position))
+            window = self._disk.read(self.path, position, min(window_bytes, size - position))
             # Not at the start: compaction may have removed the batches that began there.
             if position == entry.position > 0 and int.from_bytes(window[:8]) > entry.offset:
                 raise CorruptIndexError(self.offsets.path, f"{entry} points to a later batch")
