@@ -290,8 +290,13 @@ class Segment:
         if not self.size:
             return None
         self.absorb_entries()
-        start = OffsetPosition(self.base_offset, Position(0))
-        return self._ask_indexes(lambda: self._find(offset), lambda: self._find_from(start, offset))
+        try:
+            return self._find(offset)
+        except (CorruptIndexError, CorruptBatchError, DiskMissingError):
+            start = OffsetPosition(self.base_offset, Position(0))
+            return self._ask_indexes(
+                lambda: self._find(offset), lambda: self._find_from(start, offset)
+            )
 
     def _ask_indexes(self, ask: Callable[[], T], do_without: Callable[[], T]) -> T:
         """Ask the indexes; build them anew if they are not there or not true, if there is room."""
