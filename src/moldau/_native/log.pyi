@@ -8,16 +8,23 @@ from moldau.kernel.ids import Offset
 
 Buffer = bytes | bytearray | memoryview
 
-def take_ordinary(
-    checked: list[tuple[Batch, RecordStats]],
-    is_client: bool,
-    is_keyed: bool,
-    bytes_max: int,
-    now_ms: int,
-    before_ms_max: int,
-    after_ms_max: int,
-) -> list[Batch] | None:
-    """Return the batches if there is nothing to refuse or to change; None: look closer."""
+@final
+class Ordinary:
+    """The batches that a topic takes as they are, which are nearly all."""
+
+    def __init__(
+        self,
+        *,
+        batch_bytes_max: int,
+        total_bytes_max: int,
+        before_ms_max: int,
+        after_ms_max: int,
+        is_keyed: bool,
+    ) -> None: ...
+    def take(
+        self, checked: list[tuple[Batch, RecordStats]], is_client: bool, now_ms: int
+    ) -> list[Batch] | None:
+        """Return the batches if there is nothing to refuse or to change; None: look closer."""
 
 def assign(
     data: bytearray | memoryview,
@@ -62,6 +69,7 @@ class Tail:
         first_timestamp: int = -1,
         max_timestamp: int = -1,
         max_timestamp_offset: int = -1,
+        entry_timestamp: int = -1,
         offset_entries: int = 0,
         time_entries: int = 0,
     ) -> None: ...

@@ -6,8 +6,8 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from moldau._native.records cimport (
-    ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch, batch_crc, wrapping_add,
-    wrapping_subtract,
+    ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch, RecordStats, batch_crc,
+    wrapping_add, wrapping_subtract,
 )
 
 import array as arrays
@@ -35,6 +35,7 @@ cdef extern from "crc32c.h" nogil:
 
 cdef enum:
     HEADER_FRONT = 27  # what tells a batch's place and its last offset
+    NO_TIMESTAMP = -1
 
 crc32c_initialize()
 
@@ -42,36 +43,56 @@ cdef array.array _INT32 = arrays.array("i")
 cdef array.array _INT64 = arrays.array("q")
 
 
-def take_ordinary(
-    list checked not None,
-    bint is_client,
-    bint is_keyed,
-    int64_t bytes_max,
-    int64_t now_ms,
-    int64_t before_ms_max,
-    int64_t after_ms_max,
-):
-    cdef Batch batch
-    cdef int64_t max_timestamp
-    cdef list batches = []
-    if is_client and len(checked) != 1:
-        return None
-    for batch, stats in checked:
-        if batch.size > bytes_max or batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
+@cython.final
+cdef class Ordinary:
+    cdef int64_t batch_bytes_max
+    cdef int64_t total_bytes_max
+    cdef int64_t before_ms_max
+    cdef int64_t after_ms_max
+    cdef bint is_keyed
+
+    def __init__(
+        self,
+        *,
+        int64_t batch_bytes_max,
+        int64_t total_bytes_max,
+        int64_t before_ms_max,
+        int64_t after_ms_max,
+        bint is_keyed,
+    ):
+        self.batch_bytes_max = batch_bytes_max
+        self.total_bytes_max = total_bytes_max
+        self.before_ms_max = before_ms_max
+        self.after_ms_max = after_ms_max
+        self.is_keyed = is_keyed
+
+    def take(self, list checked not None, bint is_client, int64_t now_ms):
+        cdef Batch batch
+        cdef RecordStats stats
+        cdef int64_t total = 0
+        cdef list batches = []
+        if not checked or (is_client and len(checked) != 1):
             return None
-        max_timestamp = stats.max_timestamp
-        if max_timestamp != batch.max_timestamp:
-            return None
-        if max_timestamp >= 0 and (
-            max_timestamp - now_ms > after_ms_max or now_ms - <int64_t>stats.min_timestamp > before_ms_max
-        ):
-            return None
-        if is_keyed and stats.keyless_count:
-            return None
-        if is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0)):
-            return None
-        batches.append(batch)
-    return batches
+        for batch, stats in checked:
+            total += batch.size
+            if batch.size > self.batch_bytes_max or total > self.total_bytes_max:
+                return None
+            if batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
+                return None
+            if stats.max_timestamp != batch.max_timestamp:
+                return None
+            if stats.max_timestamp != NO_TIMESTAMP and (
+                stats.min_timestamp < 0
+                or stats.max_timestamp - now_ms > self.after_ms_max
+                or now_ms - stats.min_timestamp > self.before_ms_max
+            ):
+                return None
+            if self.is_keyed and stats.keyless_count:
+                return None
+            if is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0)):
+                return None
+            batches.append(batch)
+        return batches
 
 
 def assign(
@@ -142,6 +163,7 @@ cdef class Tail:
         int64_t first_timestamp=-1,
         int64_t max_timestamp=-1,
         int64_t max_timestamp_offset=-1,
+        int64_t entry_timestamp=-1,
         int32_t offset_entries=0,
         int32_t time_entries=0,
     ):
@@ -153,7 +175,7 @@ cdef class Tail:
         self.state.first_timestamp = first_timestamp
         self.state.max_timestamp = max_timestamp
         self.state.max_timestamp_offset = max_timestamp_offset
-        self.state.entry_timestamp = max_timestamp if time_entries else -1
+        self.state.entry_timestamp = entry_timestamp
         self.state.offset_entries = offset_entries
         self.state.time_entries = time_entries
         self.marked = self.state

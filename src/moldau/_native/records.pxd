@@ -91,6 +91,14 @@ cdef class Batch:
     cdef readonly int16_t attributes
     cdef readonly int16_t producer_epoch
 
+cdef class RecordStats:
+    cdef readonly int32_t record_count
+    cdef readonly int64_t max_timestamp
+    cdef readonly int32_t max_timestamp_delta
+    cdef readonly int64_t min_timestamp
+    cdef readonly int32_t keyless_count
+
+cdef Batch make_batch(const batch_header *header, Py_ssize_t position)
 cdef int require_inside(Batch batch, Py_ssize_t size) except -1
 cdef int invalid_record(const record_walk *walk) except -1
 cdef list check_range(const uint8_t *data, Py_ssize_t start, Py_ssize_t end, bint consecutive)

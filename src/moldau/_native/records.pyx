@@ -104,7 +104,7 @@ cdef class Batch:
         )
 
 
-cdef Batch _batch(const batch_header *header, Py_ssize_t position):
+cdef Batch make_batch(const batch_header *header, Py_ssize_t position):
     cdef Batch batch = Batch.__new__(Batch)
     batch.position = position
     batch.size = header.size
@@ -166,7 +166,7 @@ def read_batches(data, Py_ssize_t start=0, end=None, *, bint check_crc=True):
                 _corrupt(status, bytes_, position, header.size)
             if check_crc:
                 _check_crc(bytes_, position, &header)
-            batches.append(_batch(&header, position))
+            batches.append(make_batch(&header, position))
             position += header.size
         return batches
     finally:
@@ -176,12 +176,6 @@ def read_batches(data, Py_ssize_t start=0, end=None, *, bint check_crc=True):
 @cython.final
 @cython.freelist(16)
 cdef class RecordStats:
-    cdef readonly int32_t record_count
-    cdef readonly int64_t max_timestamp
-    cdef readonly int32_t max_timestamp_delta
-    cdef readonly int64_t min_timestamp
-    cdef readonly int32_t keyless_count
-
     def __repr__(self):
         return (
             f"RecordStats(record_count={self.record_count}, max_timestamp={self.max_timestamp}, "
@@ -263,7 +257,7 @@ cdef list check_range(const uint8_t *data, Py_ssize_t start, Py_ssize_t end, bin
             if walk_end(&walk) != WALK_FINE:
                 invalid_record(&walk)
             stats = _stats(&walk)
-        checked.append((_batch(&header, start), stats))
+        checked.append((make_batch(&header, start), stats))
         start += header.size
     return checked
 

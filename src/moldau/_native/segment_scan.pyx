@@ -8,8 +8,8 @@ from libc.string cimport memcpy
 
 from moldau._native.log cimport Tail
 from moldau._native.records cimport (
-    BATCH_BAD_MAGIC, BATCH_HEADER_SIZE, BATCH_PARTIAL, BATCH_WHOLE, Batch, batch_crc, batch_header,
-    batch_read, wrapping_add,
+    BATCH_BAD_MAGIC, BATCH_HEADER_SIZE, BATCH_PARTIAL, BATCH_WHOLE, batch_crc, batch_header,
+    batch_read, make_batch, wrapping_add,
 )
 
 from moldau.kernel.errors import CorruptBatchError
@@ -211,27 +211,9 @@ cdef class SegmentScan:
                 self.latest_epoch = header.leader_epoch
                 self.epochs.append((header.leader_epoch, header.base_offset))
             if header.producer_id >= 0:
-                batches.append(_batch(header, self.found[number].position))
+                batches.append(make_batch(header, self.found[number].position))
         self.tail.mark()
         return batches
-
-
-cdef Batch _batch(const batch_header *header, Py_ssize_t position):
-    cdef Batch batch = Batch.__new__(Batch)
-    batch.position = position
-    batch.size = header.size
-    batch.base_offset = header.base_offset
-    batch.leader_epoch = header.leader_epoch
-    batch.crc = header.crc
-    batch.attributes = header.attributes
-    batch.last_offset_delta = header.last_offset_delta
-    batch.base_timestamp = header.base_timestamp
-    batch.max_timestamp = header.max_timestamp
-    batch.producer_id = header.producer_id
-    batch.producer_epoch = header.producer_epoch
-    batch.base_sequence = header.base_sequence
-    batch.record_count = header.record_count
-    return batch
 
 
 def read_header(front, Py_ssize_t position=0):
@@ -244,7 +226,7 @@ def read_header(front, Py_ssize_t position=0):
             raise CorruptBatchError(f"batch at {position}: {view.len} bytes are no header")
         if batch_read(<const uint8_t *>view.buf, INT32_MAX + <int64_t>64, &header) != BATCH_WHOLE:
             raise CorruptBatchError(f"batch at {position}: not a header of format 2")
-        return _batch(&header, position)
+        return make_batch(&header, position)
     finally:
         PyBuffer_Release(&view)
 

@@ -78,19 +78,18 @@ class Appender:
             assert tail is not None, f"{segment.path} is closed"
             start = tail.position
             stop = tail.stage(batches, number, now_ms)
-            if stop > number:
-                first, last = batches[number], batches[stop - 1]
-                end = last.position + last.size
-                if first.position or end < len(data):
-                    self._pieces.append(memoryview(data)[first.position : end])
-                else:
-                    self._pieces.append(data)
-                shift = start - first.position
-                for batch in batches if stop - number == len(batches) else batches[number:stop]:
-                    if batch.leader_epoch != self._epoch:
-                        self._begin_epoch(batch)
-                    if batch.producer_id >= 0:
-                        self._note_producer(segment, data, batch, Position(batch.position + shift))
+            size = tail.position - start
+            first = batches[number].position
+            if size == len(data):
+                self._pieces.append(data)
+            elif size:
+                self._pieces.append(memoryview(data)[first : first + size])
+            for batch in batches if stop - number == len(batches) else batches[number:stop]:
+                if batch.leader_epoch != self._epoch:
+                    self._begin_epoch(batch)
+                if batch.producer_id >= 0:
+                    position = Position(start + batch.position - first)
+                    self._note_producer(segment, data, batch, position)
             if stop == len(batches):
                 return
             self.stage_roll(self._next_base(batches[stop]), now_ms)
@@ -149,8 +148,14 @@ class Appender:
 
     # Writing.
 
-    def write(self) -> None:
-        """Give what was staged to the disk; `StorageFullError` if it has no room for all of it."""
+    def write(self) -> bool:
+        """Give what was staged to the disk, if anything; say whether there was.
+
+        `StorageFullError` if it has no room for all of it.
+        """
+        pieces = self._pieces
+        if not pieces and not self._filled:
+            return False
         state = self._state
         active = state.segments[-1]
         try:
@@ -158,8 +163,8 @@ class Appender:
                 if filled.pieces:
                     filled.segment.write(filled.pieces)
                     self._dirty.add_segment(filled.segment)
-            if self._pieces:
-                active.write(self._pieces)
+            if pieces:
+                active.write(pieces)
                 self._dirty.add_segment(active)
         except DiskFullError as error:
             self._undo()
@@ -171,11 +176,12 @@ class Appender:
             self._filled.clear()
         active.commit()
         self._unstaged.clear()
-        self._pieces = []
+        pieces.clear()
         state.producers.mark()
         if self._epochs_before is not None:
             self._epochs_before = None
             self.note_epochs()
+        return True
 
     def note_epochs(self) -> None:
         """The leader epochs have changed: their checkpoint is to be replaced."""

@@ -254,6 +254,8 @@ class LogDirectory:
         """Return what is to be synced now, if anything; `committed` or `put_back` follows."""
         if self.failure is not None or self._durability is Durability.MEMORY:
             return None
+        if not self._due and not self._new_files and not self._new_names:
+            return None
         due, self._due = self._due, {}
         for partition in due:
             self._waiting.pop(partition, None)

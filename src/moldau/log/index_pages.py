@@ -19,6 +19,10 @@ class Page:
         self.keys = keys
         self.values = values
 
+    def entry(self, at: int) -> tuple[int, int]:
+        """Return one entry."""
+        return self.keys[at], self.values[at]
+
     @property
     def bytes(self) -> int:
         """What it costs to keep."""
@@ -52,9 +56,10 @@ class PageCache:
 
     def find(self, owner: object, number: int) -> Page | None:
         """Return the owner's page with that number if it is here."""
-        page = self._pages.get((owner, number))
+        key = owner, number
+        page = self._pages.get(key)
         if page is not None:
-            self._pages.move_to_end((owner, number))
+            self._pages.move_to_end(key)
         return page
 
     def put(self, owner: object, number: int, page: Page) -> None:

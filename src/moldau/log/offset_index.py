@@ -35,8 +35,17 @@ class OffsetIndex(SparseIndex):
 
     def lookup(self, offset: Offset) -> OffsetPosition:
         """Return the greatest entry that is not above `offset`, or else the segment's start."""
+        return self.lookup_span(offset)[0]
+
+    def lookup_span(self, offset: Offset) -> tuple[OffsetPosition, int]:
+        """Return what `lookup` does, and how far behind it the next entry is: 0 if not known."""
         found = self._find(offset - self.base_offset)
-        return self._entry(found)
+        if found is None:
+            return self._entry(None), 0
+        page, at = found
+        positions = page.values
+        span = positions[at + 1] - positions[at] if at + 1 < len(positions) else 0
+        return self._entry(page.entry(at)), span
 
     def last(self) -> OffsetPosition:
         """Return the last entry, or the segment's start."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from moldau._native.log import Tail, assign
 from moldau._native.records import Batch
@@ -16,10 +16,8 @@ from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
 from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.leader_epochs import EpochEnd
-from moldau.log.markers import find_marker
 from moldau.log.producer_loading import load_producers
 from moldau.log.producer_snapshots import encode_snapshot
-from moldau.log.producer_state import WrittenBatch
 from moldau.log.producers import Origin, Producers
 from moldau.log.reading import (
     Extent,
@@ -36,8 +34,10 @@ from moldau.log.reading import (
 from moldau.log.removal import Removal
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
-from moldau.log.validation import Checked, Writable, validate_append
+from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
+
+_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
 
 
 class Appended(NamedTuple):
@@ -65,6 +65,7 @@ class PartitionLog:
         "_durability",
         "_flushed_at",
         "_maker",
+        "_ordinary",
         "_removal",
         "_state",
         "_watermarks",
@@ -73,6 +74,7 @@ class PartitionLog:
     def __init__(self, state: LogState, maker: SegmentMaker, durability: Durability) -> None:
         self._state = state
         self._maker = maker
+        self._ordinary = find_ordinary(maker.config)
         self._durability = durability
         self._dirty = DirtyFiles(maker.directory)
         self._appender = Appender(state, maker, self._dirty)
@@ -101,6 +103,7 @@ class PartitionLog:
     @config.setter
     def config(self, config: LogConfig) -> None:
         self._maker.config = config
+        self._ordinary = find_ordinary(config)
         self._maker.limit(self._state.active)
 
     @property
@@ -172,30 +175,26 @@ class PartitionLog:
         They are changed where they are, and must stay there until `write`. `AppendError` refuses
         them, and changes nothing.
         """
-        config = self._maker.config
-        data, batches = validate_append(config, data, checked, origin=origin, now_ms=now.wall_ms)
+        now_ms = now.wall_ms
+        append_time = -1
+        batches = None
+        if self._ordinary is not None:
+            batches = self._ordinary.take(checked, origin is _CLIENT, now_ms)
+        if batches is None:
+            config = self._maker.config
+            data, batches = validate_append(config, data, checked, origin=origin, now_ms=now_ms)
+            if config.message_timestamp_type == "LogAppendTime":
+                append_time = now_ms
         state = self._state
         for batch in batches:
             if batch.producer_id >= 0:
-                duplicate = self._check_producer(data, batch, origin, transaction_version)
+                duplicate = state.producers.check_any(batch, data, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
-        append_time = now.wall_ms if config.message_timestamp_type == "LogAppendTime" else -1
-        base_offset = state.tail.end_offset
+        base_offset = state.end_offset
         end = assign(data, batches, base_offset, leader_epoch, append_time)
-        self._appender.stage(data, batches, now.wall_ms)
+        self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
-
-    def _check_producer(
-        self, data: Writable, batch: Batch, origin: Origin, transaction_version: int
-    ) -> WrittenBatch | None:
-        producers = self._state.producers
-        if not batch.is_control:
-            return producers.check(batch, origin)
-        marker = find_marker(batch, data)
-        if marker is not None:
-            producers.check_marker(batch, marker, transaction_version=transaction_version)
-        return None
 
     def append_stored(self, data: Buffer, batches: list[Batch], *, now: Instant) -> None:
         """Stage batches that have their offsets and epochs, as a follower or from the quorum."""
@@ -216,8 +215,7 @@ class PartitionLog:
         `StorageFullError` if there is no room: then none of it is in the log, and everybody who
         appended since the last write gets that error.
         """
-        if not self._appender.is_clean:
-            self._appender.write()
+        if self._appender.write():
             self._watermarks.note_write()
 
     # Durability.
@@ -290,8 +288,9 @@ class PartitionLog:
         """
         state = self._state
         marks = self._watermarks
-        if not state.log_start <= offset <= state.written_offset:
-            raise OffsetOutOfRangeError(offset, state.log_start, state.written_offset)
+        log_start, log_end = state.log_start, state.written_offset
+        if not log_start <= offset <= log_end:
+            raise OffsetOutOfRangeError(offset, log_start, log_end)
         bound = marks.bound(isolation)
         found = None
         if offset < bound.offset:
@@ -310,8 +309,8 @@ class PartitionLog:
             None if found is None else found[1],
             marks.high,
             marks.stable,
-            state.log_start,
-            state.written_offset,
+            log_start,
+            log_end,
             aborted,
         )
 

@@ -62,6 +62,17 @@ class Producers:
         """The oldest transaction without a marker."""
         return self._transactions.first_open
 
+    def check_any(
+        self, batch: Batch, data: Buffer, origin: Origin, transaction_version: int
+    ) -> WrittenBatch | None:
+        """Decide about any batch of a producer: None if it may be appended."""
+        if not batch.is_control:
+            return self.check(batch, origin)
+        marker = find_marker(batch, data)
+        if marker is not None:
+            self.check_marker(batch, marker, transaction_version=transaction_version)
+        return None
+
     def check(self, batch: Batch, origin: Origin) -> WrittenBatch | None:
         """Decide about a data batch of a producer: None if it may be appended.
 

@@ -79,8 +79,7 @@ def find_extent(
     Offsets may be missing at the end of a compacted segment: then the next one has the answer.
     `known` is where `offset` is, if that is known.
     """
-    for number in range(max(0, segment_number_of(segments, offset)), len(segments)):
-        segment = segments[number]
+    for segment in segments[max(0, segment_number_of(segments, offset)) :]:
         if segment.base_offset > bound.segment_base_offset:
             break
         is_last = segment.base_offset == bound.segment_base_offset

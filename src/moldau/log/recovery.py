@@ -41,7 +41,7 @@ from moldau.log.producers import Producers
 from moldau.log.reading import segment_number_of
 from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import FoundBatch, Segment
-from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
+from moldau.log.state import LogState, Notice, SegmentMaker
 
 COPY_BYTES: Final = 1 << 20
 AT_START: Final = Offset(0)
@@ -89,18 +89,18 @@ class _Opening:
         self._changed: list[Segment] = []
         self._inventory = take_inventory(self._disk, self._directory)
         self.notices: list[Notice] = self._inventory.notices
-        self.state = empty_log(maker, log_start, now_ms)
+        self.state = LogState([], log_start, log_start)
 
     def run(self, *, is_clean: bool) -> Slices:
         """Do everything."""
         segments = [self._maker.open(b, self._now_ms) for b in sorted(self._inventory.segments)]
         segments = self._drop_empty(segments)
+        state = self.state
+        state.segments = segments or [self._maker.make(self._log_start, self._now_ms)]
         if not segments:
             self._check_end(self._log_start)
-            self.state.notices = self.notices
+            state.notices = self.notices
             return
-        state = self.state
-        state.segments = segments
         state.snapshots = list(self._inventory.snapshots)
         epochs = self._load_epochs()
         state.epochs = epochs or LeaderEpochs()
@@ -422,15 +422,15 @@ class _Opening:
         if self._log_start > end:
             self._start_over(end)
         state.log_start = max(self._log_start, segments[0].base_offset)
-        before = state.epochs.render() if self._inventory.has_epochs else None
-        state.epochs.truncate_from_end(state.end_offset)
-        state.epochs.truncate_from_start(state.log_start)
+        are_epochs_new = not self._inventory.has_epochs
+        are_epochs_new |= state.epochs.truncate_from_end(state.end_offset)
+        are_epochs_new |= state.epochs.truncate_from_start(state.log_start)
         self._remove_stray_snapshots()
         if self._changed:
             for segment in self._changed:
                 self._sync_files(segment)
             self._disk.sync_directory(self._directory)
-        if self._changed or before != state.epochs.render():
+        if self._changed or are_epochs_new:
             path = f"{self._directory}/{LEADER_EPOCH_CHECKPOINT}"
             self._disk.replace(path, state.epochs.render())
         for segment in segments:

@@ -31,6 +31,8 @@ from moldau.log.time_index import TimeIndex, TimestampOffset
 T = TypeVar("T")
 
 WINDOW_BYTES: Final = 4096 + BATCH_HEADER_BYTES
+SPAN_BYTES_MAX: Final = 32 << 10
+"""Up to here, reading all from one index entry to the next is cheaper than reading twice."""
 ENTRIES_KEPT: Final = 256
 """How many index entries gather in memory before they are written: recovery can make them anew."""
 
@@ -212,21 +214,22 @@ class Segment:
 
         Returns what is wrong with the first batch that is not whole, None if all are.
         """
-        start = self.offsets.last()
+        position = self.offsets.last().position
         largest = self.times.last()
-        if largest.timestamp >= 0:
-            self._check_time(largest)
         tail = Tail(
             self.base_offset,
             created_ms=self.seen_ms,
-            position=start.position,
-            first_timestamp=self._first_timestamp(),
-            max_timestamp=largest.timestamp,
-            max_timestamp_offset=largest.offset if largest.timestamp >= 0 else -1,
+            position=position,
+            entry_timestamp=largest.timestamp,
             offset_entries=self.offsets.count,
             time_entries=self.times.count,
+            **(self._times_before(largest) if position else {}),
         )
         failure = self._scan_headers(tail)
+        known = tail.max_timestamp, tail.max_timestamp_offset
+        if failure is None and not position and largest.timestamp >= 0 and largest != known:
+            # All headers were read, and as a rule they show the entry to be true: not this time.
+            self._check_time(largest)
         self.tail = tail
         self.absorb_entries()
         self.offsets.prepare()
@@ -267,6 +270,16 @@ class Segment:
             pass
         return scan.failure
 
+    def _times_before(self, largest: TimestampOffset) -> dict[str, int]:
+        """Return what the headers before the last index entry would tell a tail."""
+        if largest.timestamp >= 0:
+            self._check_time(largest)
+        return {
+            "first_timestamp": self._first_timestamp(),
+            "max_timestamp": largest.timestamp,
+            "max_timestamp_offset": largest.offset if largest.timestamp >= 0 else -1,
+        }
+
     def _first_timestamp(self) -> int:
         return self.header_at(Position(0)).max_timestamp if self.size else -1
 
@@ -277,8 +290,13 @@ class Segment:
         if not self.size:
             return None
         self.absorb_entries()
-        start = OffsetPosition(self.base_offset, Position(0))
-        return self._ask_indexes(lambda: self._find(offset), lambda: self._find_from(start, offset))
+        try:
+            return self._find(offset)
+        except (CorruptIndexError, CorruptBatchError, DiskMissingError):
+            start = OffsetPosition(self.base_offset, Position(0))
+            return self._ask_indexes(
+                lambda: self._find(offset), lambda: self._find_from(start, offset)
+            )
 
     def _ask_indexes(self, ask: Callable[[], T], do_without: Callable[[], T]) -> T:
         """Ask the indexes; build them anew if they are not there or not true, if there is room."""
@@ -294,15 +312,20 @@ class Segment:
         return do_without()
 
     def _find(self, offset: Offset) -> FoundBatch | None:
-        return self._find_from(self.offsets.lookup(offset), offset)
+        entry, span = self.offsets.lookup_span(offset)
+        is_handy = 0 < span <= SPAN_BYTES_MAX
+        return self._find_from(entry, offset, span + BATCH_HEADER_BYTES if is_handy else 0)
 
-    def _find_from(self, entry: OffsetPosition, offset: Offset) -> FoundBatch | None:
+    def _find_from(
+        self, entry: OffsetPosition, offset: Offset, window_bytes: int = 0
+    ) -> FoundBatch | None:
+        window_bytes = max(window_bytes, WINDOW_BYTES)
         position: int = entry.position
         size = self.size
         if position >= size:
             raise CorruptIndexError(self.offsets.path, f"{entry} lies beyond the segment's end")
         while position < size:
-            window = self._disk.read(self.path, position, min(WINDOW_BYTES, size - position))
+            window = self._disk.read(self.path, position, min(window_bytes, size - position))
             # Not at the start: compaction may have removed the batches that began there.
             if position == entry.position > 0 and int.from_bytes(window[:8]) > entry.offset:
                 raise CorruptIndexError(self.offsets.path, f"{entry} points to a later batch")

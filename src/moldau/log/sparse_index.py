@@ -172,8 +172,8 @@ class SparseIndex(ABC):
         self._count += 1
         self._last = key, value
 
-    def _find(self, target: int) -> tuple[int, int] | None:
-        """Return the entry with the greatest key that is not above `target`."""
+    def _find(self, target: int) -> tuple[Page, int] | None:
+        """Return the page and place of the entry with the greatest key not above `target`."""
         if not self.count:
             return None
         page = self._tail
@@ -185,8 +185,7 @@ class SparseIndex(ABC):
                     return None
                 page = self._page(number)
                 self._recent = number
-        at = bisect_right(page.keys, target) - 1
-        return page.keys[at], page.values[at]
+        return page, bisect_right(page.keys, target) - 1
 
     def _first_key(self, number: int) -> int:
         """Return a page's first key; not worth reading the whole page, which is only passed by."""

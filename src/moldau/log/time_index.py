@@ -42,7 +42,8 @@ class TimeIndex(SparseIndex):
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the greatest entry that is not above `timestamp`, or -1 at the segment's start."""
-        return self._entry(self._find(timestamp))
+        found = self._find(timestamp)
+        return self._entry(None if found is None else found[0].entry(found[1]))
 
     def last(self) -> TimestampOffset:
         """Return the last entry, or -1 at the segment's start; reads one entry at most."""

@@ -6,7 +6,7 @@ settings have their say. Older formats were turned into format 2 before.
 
 from typing import Final, NoReturn, TypeAlias
 
-from moldau._native.log import take_ordinary
+from moldau._native.log import Ordinary
 from moldau._native.records import (
     NO_TIMESTAMP,
     Batch,
@@ -24,7 +24,6 @@ from moldau.records.compression import Codec
 Checked: TypeAlias = list[tuple[Batch, RecordStats]]
 Writable: TypeAlias = bytearray | memoryview
 
-_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every batch
 _CODECS: Final = {
     "uncompressed": Codec.NONE,
     "gzip": Codec.GZIP,
@@ -34,6 +33,19 @@ _CODECS: Final = {
 }
 
 
+def find_ordinary(config: LogConfig) -> Ordinary | None:
+    """Return what needs not be validated; None if the topic wants something of every batch."""
+    if config.message_timestamp_type != "CreateTime" or config.compression_type != "producer":
+        return None
+    return Ordinary(
+        batch_bytes_max=config.max_message_bytes,
+        total_bytes_max=config.segment_bytes,
+        before_ms_max=config.message_timestamp_before_max_ms,
+        after_ms_max=config.message_timestamp_after_max_ms,
+        is_keyed=config.is_compacted,
+    )
+
+
 def validate_append(
     config: LogConfig, data: Writable, checked: Checked, *, origin: Origin, now_ms: int
 ) -> tuple[Writable, list[Batch]]:
@@ -41,34 +53,21 @@ def validate_append(
 
     `AppendError` says what the client is told. A wrong largest timestamp is put right in place.
     """
-    batches = None
-    if config.message_timestamp_type == "CreateTime":
-        batches = take_ordinary(
-            checked,
-            origin is _CLIENT,
-            config.is_compacted,
-            config.max_message_bytes,
-            now_ms,
-            config.message_timestamp_before_max_ms,
-            config.message_timestamp_after_max_ms,
-        )
-    if batches is None:
-        if origin is _CLIENT:
-            _check_client(checked)
-        earliest = now_ms - config.message_timestamp_before_max_ms
-        latest = now_ms + config.message_timestamp_after_max_ms
-        for batch, stats in checked:
-            _check_batch(config, data, batch, stats, earliest, latest)
-        batches = [batch for batch, _ in checked]
+    if origin is Origin.CLIENT:
+        _check_client(checked)
+    earliest = now_ms - config.message_timestamp_before_max_ms
+    latest = now_ms + config.message_timestamp_after_max_ms
+    for batch, stats in checked:
+        _check_batch(config, data, batch, stats, earliest, latest)
+    batches = [batch for batch, _ in checked]
     if config.compression_type != "producer":
         data, batches = _recompress(config, data, batches)
-    if len(batches) > 1 or batches[0].size > config.segment_bytes:
-        size = batches[-1].position + batches[-1].size - batches[0].position
-        if size > config.segment_bytes:
-            raise AppendError(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{size} bytes do not fit into a segment of {config.segment_bytes}",
-            )
+    size = sum(batch.size for batch in batches)
+    if size > config.segment_bytes:
+        raise AppendError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{size} bytes do not fit into a segment of {config.segment_bytes}",
+        )
     return data, batches
 
 

@@ -9,6 +9,7 @@ from moldau.log.reading import Isolation, Place, segment_number_of
 from moldau.log.state import LogState
 
 WRITES_KEPT: Final = 64
+_HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK  # a member is slow to look up
 
 
 class Watermarks:
@@ -79,7 +80,7 @@ class Watermarks:
     def find_place(self, offset: Offset) -> Place | None:
         """Return the place of an offset if it is remembered."""
         writes = self._writes
-        if not writes or offset > writes[-1][0]:
+        if not writes or not writes[0][0] <= offset <= writes[-1][0]:
             return None
         found = writes[-1]
         if found[0] != offset:
@@ -90,14 +91,12 @@ class Watermarks:
 
     def bound(self, isolation: Isolation) -> Place:
         """Return the end of what a reader sees."""
-        match isolation:
-            case Isolation.LOG_END:
-                active = self._state.active
-                return Place(self._state.written_offset, active.base_offset, Position(active.size))
-            case Isolation.HIGH_WATERMARK:
-                return self._high_bound()
-            case Isolation.STABLE:
-                return self._stable_bound()
+        if isolation is _HIGH_WATERMARK:
+            return self._high_place or self._high_bound()
+        if isolation is Isolation.STABLE:
+            return self._stable_bound()
+        active = self._state.active
+        return Place(self._state.written_offset, active.base_offset, Position(active.size))
 
     def _high_bound(self) -> Place:
         place = self._high_place

@@ -118,6 +118,11 @@ class DirectoryHost:
         self._listener.offline(self.root, [*self.core.logs, *self.core.closed], error)
         self._settle()
 
+    def broken_by(self, error: DiskFailedError) -> PartitionOfflineError:
+        """Take the directory offline, and return what to tell of it."""
+        self.fail(error)
+        return PartitionOfflineError(str(error))
+
     def give_up(self, partition: TopicPartition, error: Exception) -> None:
         """Take one partition offline; if the device is broken, all."""
         if isinstance(error, DiskFailedError):
@@ -298,8 +303,7 @@ class DirectoryHost:
         try:
             return call()
         except DiskFailedError as error:
-            self.fail(error)
-            raise PartitionOfflineError(str(error)) from error
+            raise self.broken_by(error) from error
 
     async def warmed(self, call: Callable[[], T]) -> T:
         """Call on the loop, as often as it takes to have in memory what it reads."""
@@ -323,8 +327,7 @@ class DirectoryHost:
         try:
             return await self._loop.run_in_executor(self._executor, call)
         except DiskFailedError as error:
-            self.fail(error)
-            raise PartitionOfflineError(str(error)) from error
+            raise self.broken_by(error) from error
 
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files that have left their logs."""

@@ -72,8 +72,10 @@ class FileDisk:
 
     def descriptor(self, path: str) -> Descriptor:
         """Return the open file for `preadv` or `sendfile`; hold the object while using its fd."""
-        with self._errors(path):
+        try:
             return self._files.get(path)
+        except OSError as error:
+            raise self._error(error, path) from error
 
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file, with one system call if they are few enough."""

@@ -1,11 +1,12 @@
 """Opening a log directory: lock, look, recover in threads, saying how far it got."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from threading import Lock
-from time import monotonic
+from time import monotonic, thread_time
 
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFailedError
@@ -21,6 +22,7 @@ from moldau.runtime.disk import FileDisk
 from moldau.runtime.memory_disk import MemoryDisk
 
 PROGRESS_SECONDS = 5.0
+FIRST_PARTITIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +123,31 @@ class _Opening:
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        threads = self._context.recovery_threads
-        with ThreadPoolExecutor(threads, thread_name_prefix="recovery") as executor:
-            for work in [executor.submit(self._work) for _ in range(threads)]:
-                work.result()
+        others = self._context.recovery_threads - 1
+        with ThreadPoolExecutor(max(1, others), thread_name_prefix="recovery") as executor:
+            if self._directory.found.is_clean and not self._waits():
+                others = 0
+            work = [executor.submit(self._work, self._todo) for _ in range(others)]
+            self._work(self._todo)
+            for done in work:
+                done.result()
         if self._failure is not None:
             raise self._failure
 
-    def _work(self) -> None:
+    def _waits(self) -> bool:
+        """Open the first few; return whether that was waiting for the device rather than work.
+
+        Where there are no records to be checked, all the work is the interpreter's: one thread is
+        the quickest then, and others would take turns with it at every system call.
+        """
+        start, used = monotonic(), thread_time()
+        self._work(islice(self._todo, FIRST_PARTITIONS))
+        return thread_time() - used < (monotonic() - start) / 2
+
+    def _work(self, todo: Iterator[TopicPartition]) -> None:
         while self._failure is None:
             with self._lock:
-                partition = next(self._todo, None)
+                partition = next(todo, None)
             if partition is None:
                 return
             try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moldau._native.records import Batch
+from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from moldau.log.config import DAY_MS, Durability, LogConfig
@@ -76,6 +77,7 @@ class LogStore:
         ]
         self._places = self._find_places()
         self._staged: dict[TopicPartition, tuple[DirectoryHost, PartitionLog]] = {}
+        self._now: Instant | None = None  # of this wake-up: clocks are slow to read
         self.cleaner: Cleaner | None = None
         if settings.cleaner is not None:
             logs = HostedLogs(self._places, context.clock, listener)
@@ -147,17 +149,18 @@ class LogStore:
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
-        host.guard(lambda: host.core.make_folder(partition))
-        appended = host.guard(
-            lambda: log.append(
+        try:
+            host.core.make_folder(partition)
+            appended = log.append(
                 data,
                 checked,
                 leader_epoch=leader_epoch,
-                now=self._context.clock(),
+                now=self._now or self._look_at_clock(),
                 origin=origin,
                 transaction_version=transaction_version,
             )
-        )
+        except DiskFailedError as error:
+            raise host.broken_by(error) from error
         self._staged[partition] = host, log
         return appended
 
@@ -167,17 +170,23 @@ class LogStore:
         log = host.core.get(partition)
         host.admit(len(data))
         host.guard(lambda: host.core.make_folder(partition))
-        log.append_stored(data, batches, now=self._context.clock())
+        log.append_stored(data, batches, now=self._now or self._look_at_clock())
         self._staged[partition] = host, log
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""
         staged, self._staged = self._staged, {}
         failures: dict[TopicPartition, AppendError] = {}
-        now = self._context.clock()
+        hosts: dict[DirectoryHost, None] = {}
+        now = self._now or self._context.clock()
+        self._now = None
         for partition, (host, log) in staged.items():
+            hosts[host] = None
             try:
-                host.guard(log.write)
+                log.write()
+            except DiskFailedError as error:
+                failures[partition] = host.broken_by(error)
+                continue
             except AppendError as error:
                 failures[partition] = error
                 if isinstance(error, StorageFullError):
@@ -186,9 +195,13 @@ class LogStore:
             host.core.note_change(partition, now)
             if self._context.durability is not Durability.FSYNC:
                 self._listener.stored(partition, log)
-        for host in dict.fromkeys(host for host, _ in staged.values()):
+        for host in hosts:
             host.pool.wake()
         return failures
+
+    def _look_at_clock(self) -> Instant:
+        self._now = self._context.clock()
+        return self._now
 
     def changed(self, partition: TopicPartition) -> None:
         """A log was changed otherwise, as by a new leader epoch: have it synced."""

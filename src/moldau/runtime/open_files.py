@@ -96,18 +96,28 @@ class OpenFiles:
         if changes != self._changes:
             changes = self._changes  # before it is opened, which may be under the old meaning
             found = self._open_in(self._root.fd, name, DIRECTORY)
-            if len(self._folders) >= FOLDERS_MAX:
-                self._folders.clear()
-            self._folders[name] = changes, found
+            self._keep(name, found, changes)
         return found
 
+    def _keep(self, name: str, folder: Descriptor, changes: int) -> None:
+        if len(self._folders) >= FOLDERS_MAX:
+            self._folders.clear()
+        self._folders[name] = changes, folder
+
     def open_directory(self, path: str) -> Descriptor:
-        """Open a directory for listing or syncing."""
+        """Open a directory for listing or syncing.
+
+        Always afresh, because a position in a listing belongs to the open file. Who lists it often
+        goes on to its files: so it stays open for them.
+        """
         if not path:
-            # Opened afresh, because a position in a listing belongs to the open file.
             return self._open_in(self._root.fd, ".", DIRECTORY)
+        changes = self._changes
         parent, name = self.parent(path)
-        return self._open_in(parent.fd, name, DIRECTORY)
+        opened = self._open_in(parent.fd, name, DIRECTORY)
+        if parent is self._root:
+            self._keep(name, opened, changes)
+        return opened
 
     def _open(self, path: str, flags: int) -> Descriptor:
         with self._lock:

@@ -6,7 +6,7 @@ from moldau._native.records import Record, check_batches, read_batches
 from moldau.log.config import LogConfig
 from moldau.log.errors import AppendError
 from moldau.log.producers import Origin
-from moldau.log.validation import validate_append
+from moldau.log.validation import find_ordinary, validate_append
 from moldau.protocol.errors import ErrorCode
 from moldau.records.batch import CONTROL, LOG_APPEND_TIME, build_batch, read_records, validate
 from moldau.runtime.memory_disk import MemoryDisk
@@ -121,3 +121,20 @@ def test_the_topics_compression_replaces_the_producers(kind: str, codec: int) ->
     assert batch.codec == ["uncompressed", "gzip", "snappy", "lz4", "zstd"].index(kind)
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (3, 1, 4)
     assert read_records(stored, batch) == before
+
+
+def test_what_is_ordinary_needs_no_validation() -> None:
+    data = batch_of()
+    checked = validate(data)
+    ordinary = find_ordinary(LogConfig())
+    assert ordinary is not None
+    batches = ordinary.take(checked, True, START_MS)
+    before = bytes(data)
+    options = {"origin": Origin.CLIENT, "now_ms": START_MS}
+    assert validate_append(LogConfig(), data, checked, **options) == (data, batches)
+    assert data == before
+    for config in (
+        LogConfig(message_timestamp_type="LogAppendTime"),
+        LogConfig(compression_type="gzip"),
+    ):
+        assert find_ordinary(config) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau._native.log import Tail, assign, find_batch, take_ordinary
+from moldau._native.log import Ordinary, Tail, assign, find_batch
 from moldau._native.records import Record, check_batches, read_batches
 from moldau._native.segment_scan import SegmentScan, find_whole_batch, read_header
 from moldau.kernel.errors import CorruptBatchError
@@ -181,10 +181,15 @@ def test_assigning_stays_inside_the_buffer() -> None:
 def test_what_is_not_ordinary_is_looked_at_closer() -> None:
     data = segment_of([2], base_offset=0)
     checked = check_batches(data)
-    usual = (True, True, 1 << 20, 100, 10, 10)
-    assert take_ordinary(checked, *usual) == [checked[0][0]]
-    for number, value in ((2, 10), (3, 89), (3, 111)):
-        unusual = [*usual]
-        unusual[number] = value
-        assert take_ordinary(checked, *unusual) is None
-    assert take_ordinary(checked * 2, *usual) is None
+    usual = {"batch_bytes_max": 1 << 20, "total_bytes_max": 1 << 20}
+    usual |= {"before_ms_max": 10, "after_ms_max": 10, "is_keyed": True}
+    assert Ordinary(**usual).take(checked, True, 100) == [checked[0][0]]
+    for now_ms in (89, 111):
+        assert Ordinary(**usual).take(checked, True, now_ms) is None
+    for limit in ("batch_bytes_max", "total_bytes_max"):
+        assert Ordinary(**usual | {limit: 10}).take(checked, True, 100) is None
+    assert Ordinary(**usual).take([], False, 100) is None
+    assert Ordinary(**usual).take(checked * 2, True, 100) is None
+    assert Ordinary(**usual).take(checked * 2, False, 100) == [checked[0][0]] * 2
+    before = bytearray(build_batch([Record(0, -(1 << 62), b"k", b"v"), Record(1, 100, b"k", b"v")]))
+    assert Ordinary(**usual).take(check_batches(before), True, 100) is None
