@@ -25,7 +25,7 @@ from moldau.runtime.receive_buffers import ReceiveBuffers
 
 _log: Final = logging.getLogger(__name__)
 
-ACCEPTED_AT_ONCE_MAX: Final = 64
+ACCEPTED_AT_ONCE_MAX: Final = 16
 ACCEPT_RETRY_SECONDS: Final = 1.0
 CHECK_SECONDS_MAX: Final = 5.0
 
