@@ -246,14 +246,15 @@ class Connection:
 
     # -------------------------------------------------------------------------------- sending
 
-    def take(self) -> list[Buffer]:
-        """Return what is to be sent now; `gone` says how much of it the network did not take."""
+    def take(self) -> tuple[list[Buffer], int]:
+        """Return what is to be sent now, and its size; `gone` says what the network left."""
         outgoing, self._outgoing = self._outgoing, []
-        self._going += self._outgoing_sent
-        self._outgoing_sent.clear()
-        for piece in outgoing:
-            self._queued_bytes -= len(piece)
-        return outgoing
+        if self._outgoing_sent:
+            self._going += self._outgoing_sent
+            self._outgoing_sent.clear()
+        size = len(outgoing[0]) if len(outgoing) == 1 else sum(map(len, outgoing))
+        self._queued_bytes -= size
+        return outgoing, size
 
     def gone(self, unsent_bytes: int) -> None:
         """Say how much of what was taken is still to be sent."""
@@ -268,7 +269,7 @@ class Connection:
         self._is_closed = self.is_hanging_up = True
         waiting = [call.sent for call in self._calls if call.sent is not None]
         for call in self._calls:
-            if call.on_close is not None:
+            if call.on_close is not None and not call.is_answered:
                 call.on_close()
         self._calls.clear()
         self._outgoing.clear()

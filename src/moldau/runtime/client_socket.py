@@ -26,6 +26,9 @@ class Host(Protocol):
     def received(self, size: int) -> Instant:
         """Count received bytes, see to it that the turn ends, and return the time."""
 
+    def now(self) -> Instant:
+        """Return the time of the turn that begins."""
+
     def make_room(self) -> None:
         """End the turn early, because the arena is full."""
 
@@ -112,6 +115,9 @@ class ClientSocket(asyncio.BufferedProtocol):
             rest = self.connection.receive(buffers.arena, start, end, now)
             if rest > start:
                 buffers.keep(size)
+            has_had_its_share = self._turn_bytes >= TURN_BYTES_MAX
+            if rest == end and not has_had_its_share and not self.connection.is_hanging_up:
+                return
             if rest < end:
                 self._settle(buffers.arena, rest, end)
         else:
@@ -192,7 +198,7 @@ class ClientSocket(asyncio.BufferedProtocol):
             self.is_awake = True
             self._host.wake(self)
 
-    def turn(self, now: Instant) -> None:
+    def turn(self) -> None:
         """Send what is to be sent, and go on with what has waited."""
         self.is_awake = False
         self._turn_bytes = 0
@@ -205,13 +211,13 @@ class ClientSocket(asyncio.BufferedProtocol):
             transport.close()
             return
         if self._own is not None and (self._is_waiting or self._is_starved):
-            self._receive_own(now)
-        self._go_on_reading()
+            self._receive_own(self._host.now())
+        if not self._is_reading:
+            self._go_on_reading()
 
     def _send(self, transport: asyncio.Transport) -> None:
-        pieces = self.connection.take()
+        pieces, size = self.connection.take()
         if pieces:
-            size = sum(map(len, pieces))
             self._host.sent(size)
             if len(pieces) == 1:
                 transport.write(pieces[0])

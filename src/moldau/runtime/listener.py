@@ -25,7 +25,7 @@ from moldau.runtime.receive_buffers import ReceiveBuffers
 
 _log: Final = logging.getLogger(__name__)
 
-ACCEPTED_AT_ONCE_MAX: Final = 64
+ACCEPTED_AT_ONCE_MAX: Final = 16
 ACCEPT_RETRY_SECONDS: Final = 1.0
 CHECK_SECONDS_MAX: Final = 5.0
 
@@ -242,6 +242,10 @@ class Listener:
     def received(self, size: int) -> Instant:
         """Count received bytes, see to it that the turn ends, and return the time."""
         self._received_bytes.value += size
+        return self._now or self.now()
+
+    def now(self) -> Instant:
+        """Return the time of the turn that begins."""
         if self._now is None:
             self._now = now()
             self._schedule()
@@ -288,12 +292,12 @@ class Listener:
                 self._starved = []
             awake, self._awake = self._awake, []
             if awake:
-                self._take_turns(awake, now())
+                self._take_turns(awake)
 
-    def _take_turns(self, awake: list[ClientSocket], instant: Instant) -> None:
+    def _take_turns(self, awake: list[ClientSocket]) -> None:
         for client in awake:
             try:
-                client.turn(instant)
+                client.turn()
             except Exception:  # noqa: BLE001
                 # The others have their turn whatever one connection runs into.
                 _log.exception("a connection of %s failed", client.connection.peer.host)

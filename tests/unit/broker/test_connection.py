@@ -82,9 +82,9 @@ class Rig:
 
     def send(self, keep: int = 0) -> None:
         """Take what is to be sent; the network leaves up to `keep` bytes unsent."""
-        pieces = self.connection.take()
+        pieces, size = self.connection.take()
         self.written += b"".join(pieces)
-        self.connection.gone(min(keep, sum(map(len, pieces)) + self.connection.unsent_bytes))
+        self.connection.gone(min(keep, size + self.connection.unsent_bytes))
 
     def correlation_ids(self) -> list[int]:
         found, at = [], 0
@@ -247,12 +247,19 @@ def test_what_is_not_a_request_closes_the_connection_in_turn() -> None:
         (7).to_bytes(4) + bytes(7),
         frame(99, 1),
         frame(PRODUCE, 1)[:4] + (0).to_bytes(2) + (99).to_bytes(2) + frame(PRODUCE, 1)[8:],
-        frame(API_VERSIONS, 1, padding=1),
         valid[:12] + (500).to_bytes(2),
         b"GET / HTTP/1.1\r\n\r\n",
     ]
     for data in cases:
         assert hangs_up(Rig(), data), data
+
+
+def test_bytes_behind_a_request_are_ignored() -> None:
+    rig = Rig()
+    rig.at_once = True
+    rig.receive(frame(API_VERSIONS, 0, padding=3) + frame(API_VERSIONS, 1))
+    rig.send()
+    assert rig.correlation_ids() == [0, 1]
 
 
 def raising(error: Exception) -> Callable[[Call], Message | None]:
