@@ -80,6 +80,7 @@ class MetadataApplier:
         self._queue: deque[Change] = deque()
         self._wake = asyncio.Event()
         self._touched = _Touched()
+        self._unfound: set[TopicPartition] = set()
         self._deletions: set[asyncio.Task[None]] = set()
         self._deleting: dict[TopicPartition, asyncio.Task[None]] = {}
         self.offset = Offset(0)
@@ -120,8 +121,11 @@ class MetadataApplier:
 
     # At the start.
 
-    async def reconcile(self, removed_ids: Container[bytes]) -> None:
-        """Make the logs found on the disk agree with the image; `removed_ids` are known deleted."""
+    async def reconcile(self, removed_ids: Container[bytes], *, is_complete: bool) -> None:
+        """Make the logs found on the disk agree with the image; `removed_ids` are known deleted.
+
+        Unless all log directories are there, what is not found may be in one that is not.
+        """
         self._load_settings()
         deleted: list[TopicPartition] = []
         turns = Turns()
@@ -140,6 +144,12 @@ class MetadataApplier:
             else:
                 await self._set_aside(partition)
         self._delete(deleted)
+        if not is_complete:
+            self._unfound = {
+                TopicPartition(topic.name, index)
+                for topic in self._broker.image.topics
+                for index in topic.partitions
+            } - set(self._store)
         for topic in list(self._broker.image.topics):
             for index, declared in list(topic.partitions.items()):
                 await self._follow(topic, index, declared)
@@ -223,6 +233,7 @@ class MetadataApplier:
             for index in gone.partitions:
                 partition = TopicPartition(gone.name, index)
                 self._broker.replicas.remove(partition)
+                self._unfound.discard(partition)
                 if partition in self._store:
                     deleted.append(partition)
         self._delete(deleted)
@@ -283,7 +294,8 @@ class MetadataApplier:
         if partition in self._store:
             return self._store.get(partition)
         online = {host.identity.directory_id for host in self._store.hosts if host.is_online}
-        if directory_id not in online and not is_reserved(directory_id):
+        is_elsewhere = directory_id not in online and not is_reserved(directory_id)
+        if is_elsewhere or partition in self._unfound:
             # Its records are there: an empty log here would be taken for all of them.
             raise PartitionOfflineError("its log directory is not there")
         config, _ = self._config_of(partition.topic)

@@ -129,7 +129,8 @@ class Node:
         self._make_broker(metadata)
         metadata.controller.apply = self._applier.enqueue
         self._applier.begin_at(metadata.high_watermark)
-        await self._applier.reconcile(metadata.removed_ids)
+        is_complete = not self._watch.broken_roots
+        await self._applier.reconcile(metadata.removed_ids, is_complete=is_complete)
         self._in_background(self._applier.run())
         self._running.push_async_callback(self._applier.stop)
         self._in_background(self._store.run())

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -236,3 +237,16 @@ async def test_partitions_of_a_lost_directory_are_offline(tmp_path: Path):
         assert len(lost) == 1
         assert node.broker.replicas.get(lost[0]).is_offline
         assert [each.is_online for each in node.broker.directories.describe()] == [True, False]
+
+
+@scenario
+async def test_partitions_of_a_directory_that_does_not_open_are_not_made_anew(tmp_path: Path):
+    roots = [tmp_path / "a", tmp_path / "b"]
+    both = ",".join(map(str, roots))
+    async with running(None, durability="fsync", log_dirs=both) as node:
+        await create(node, "rivers", partitions=2)
+        [elsewhere] = [p for p in node._store if node._store.place_of(p).root == str(roots[1])]
+    shutil.rmtree(roots[1])
+    roots[1].write_text("no directory")
+    async with running(None, durability="fsync", log_dirs=both) as node:
+        assert node.broker.replicas.get(elsewhere).is_offline
