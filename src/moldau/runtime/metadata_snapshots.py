@@ -120,7 +120,7 @@ class MetadataSnapshots:
         start = self._log.snapshots[0].id.end_offset if self._log.snapshots else Offset(0)
         if start > log.log_start:
             log.delete_records(start)
-            log.apply_retention(now)
+            log.apply_retention(now, up_to=start)
             self._quorum.changed()
         for path in log.take_removable(now):
             with suppress(DiskError):
