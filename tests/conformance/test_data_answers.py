@@ -1,0 +1,129 @@
+"""The same requests of producers and consumers, answered by Apache Kafka 4.3.1 and by us."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from moldau.protocol.apis import APIS
+from moldau.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from moldau.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from moldau.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from moldau.protocol.schema import Message, Struct
+from tests.conformance.brokers import run_apache, run_moldau
+from tests.conformance.data_script import TOPICS, script, sessions
+from tests.conformance.wire import Wire, wait_for
+
+# What differs by nature: words, places, times and what is drawn by lot.
+NATURE: Final = {
+    "host",
+    "last_timestamp",
+    "log_append_time_ms",
+    "port",
+    "rack",
+    "session_id",
+    "throttle_time_ms",
+    "timestamp",
+    "topic_id",
+}
+RESPONSES: Final = {api.key: api for api in APIS}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Message, Message]]:
+    both = []
+    for run, settings in ((run_apache, {}), (run_moldau, {"durability": "page-cache"})):
+        directory = tmp_path_factory.mktemp("node")
+        with run(directory, settings) as broker, Wire(broker.host, broker.port) as wire:
+            both.append(dict(_ask_all(wire)))
+    kafkas, ours = both
+    assert kafkas.keys() == ours.keys()
+    return {name: (kafkas[name], ours[name]) for name in kafkas}
+
+
+def test_answers_are_the_same(answers: Mapping[str, tuple[Message, Message]]) -> None:
+    assert len(answers) > 120
+    differences = [
+        f"{name}\n  Kafka: {theirs}\n  ours:  {ours}"
+        for name, (theirs, ours) in (
+            (name, (_shown(kafkas), _shown(our))) for name, (kafkas, our) in answers.items()
+        )
+        if theirs != ours
+    ]
+    assert not differences, f"{len(differences)} answers differ:\n" + "\n".join(differences)
+
+
+def _ask_all(wire: Wire) -> Iterator[tuple[str, Message]]:
+    ids = _create_topics(wire)
+    for name, request, version in script(ids):
+        yield name, _ask(wire, request, version)
+    session_id = 0
+    for name, request, version in sessions(ids):
+        request.session_id = session_id
+        request.topics = [topic for topic in request.topics if topic.partitions]
+        answer = _ask(wire, request, version)
+        session_id = session_id or answer.session_id
+        yield name, answer
+
+
+def _create_topics(wire: Wire) -> dict[str, bytes]:
+    """Create the topics; return their ids when they can be used."""
+    topics = [
+        CreatableTopic(
+            name=name,
+            num_partitions=2,
+            replication_factor=1,
+            configs=[CreatableTopicConfig(name=key, value=configs[key]) for key in configs],
+        )
+        for name, configs in TOPICS.items()
+    ]
+    wire.call(CreateTopicsRequest(topics=topics, timeout_ms=30_000), CreateTopicsResponse, 7)
+    ids: dict[str, bytes] = {}
+
+    def is_complete() -> bool:
+        answer = wire.call(MetadataRequest(topics=None), MetadataResponse, 12)
+        ids.update({topic.name: topic.topic_id for topic in answer.topics})
+        return ids.keys() >= TOPICS.keys() and all(_is_led(wire, name) for name in TOPICS)
+
+    wait_for(is_complete)
+    return ids
+
+
+def _is_led(wire: Wire, topic: str) -> bool:
+    partitions = [ListOffsetsPartition(partition_index=n, timestamp=-1) for n in (0, 1)]
+    topics = [ListOffsetsTopic(name=topic, partitions=partitions)]
+    answer = wire.call(ListOffsetsRequest(replica_id=-1, topics=topics), ListOffsetsResponse, 5)
+    return not any(row.error_code for row in answer.topics[0].partitions)
+
+
+def _ask(wire: Wire, request: Message, version: int) -> Any:
+    return wire.call(request, RESPONSES[request._api_key].response_class, version)
+
+
+def _shown(value: Any) -> Any:
+    """Return an answer without what differs by nature: of that only whether it is there.
+
+    The order of partitions means nothing."""
+    if isinstance(value, Struct):
+        return {
+            field.name: (
+                getattr(value, field.name) not in (None, "", -1, 0, bytes(16))
+                if field.name in NATURE
+                else _shown(getattr(value, field.name))
+            )
+            for field in value._fields
+            if not field.name.endswith("message") and field.name != "records"
+        } | ({"has_records": bool(value.records)} if hasattr(value, "records") else {})
+    if isinstance(value, tuple | list):
+        return sorted((_shown(item) for item in value), key=repr)
+    return value
