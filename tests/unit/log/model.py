@@ -86,6 +86,7 @@ class LogMachine(RuleBasedStateMachine):
         self.history: list[bytes] = []
         self.staged: list[bytes] = []
         self.cut: list[list[bytes]] = []  # histories that a crash may bring back
+        self.gone: list[bytes] = []  # taken out by retention from the midst of what is left
         self.sure = 0  # everything below was acknowledged
         self.written = 0  # everything below was given to the disk
         self.first = 0  # below it retention took everything
@@ -390,6 +391,7 @@ class LogMachine(RuleBasedStateMachine):
             if not self.is_journaled and back[: len(stored)] == stored:
                 # Retention took out what lacks; some of the names that it had changed are back.
                 self.has_all_snapshots = False
+                self.gone += [data for data in rest if data not in back]
                 return before + stored
         raise AssertionError("the log is none that it ever was")
 
@@ -407,6 +409,7 @@ class LogMachine(RuleBasedStateMachine):
             assert log.high_watermark <= log.recovery_point, "consumers see what may get lost"
             first = log.segments[0].base_offset
             assert self._stored() == [d for d in self.history if header_of(d).base_offset >= first]
-            check_producers(log, self.disk, self.history, is_complete=self.has_all_snapshots)
+            ever = sorted(self.gone + self.history, key=lambda data: header_of(data).base_offset)
+            check_producers(log, self.disk, ever, is_complete=self.has_all_snapshots)
             if self.has_all_snapshots:
                 check_committed_reads(log, self.disk, self.history)
