@@ -43,7 +43,7 @@ Row: TypeAlias = Topic | MetadataResponseTopic
 def handle_metadata(
     broker: Broker, call: Call, request: MetadataRequest
 ) -> MetadataResponse | None:
-    """Answer from the image; topics that are missing are created first, if they may be."""
+    """Answer from the image; topics that are missing are created, if they may be."""
     topics = broker.image.topics
     if request.topics is None or (call.version == 0 and not request.topics):
         return _answer(broker, call, request, tuple(topics))
@@ -62,13 +62,13 @@ def handle_metadata(
         return _answer(broker, call, request, _rows(broker, names, {}))
 
     def created(outcome: CreateTopicsResponse | ErrorCode) -> None:
-        rows = _rows(broker, names, _creation_errors(outcome))
+        rows = _rows(broker, names, _creation_errors(missing, outcome))
         response = _answer(broker, call, request, rows)
         if response is not None:
             call.answer(response)
 
-    # Kafka answers at once that the topic is unknown, and its client asks again. Here it waits a
-    # moment for the leader, or for the reason why the topic cannot be.
+    # What is being created is unknown still, as Kafka says, and clients ask again. But we wait a
+    # moment to be able to say why a topic cannot be.
     entropy = broker.environment.entropy(UUID_BYTES * len(missing))
     decide(broker, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
     return None
@@ -107,25 +107,27 @@ def _name_error(name: str) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _creation_errors(outcome: CreateTopicsResponse | ErrorCode) -> Mapping[str, ErrorCode]:
-    """Return what clients are told of topics that are still missing, unless it is just that."""
-    if isinstance(outcome, ErrorCode):
-        return {}
-    errors = {result.name: ErrorCode(result.error_code) for result in outcome.topics}
-    for name, code in errors.items():
-        if code is ErrorCode.TOPIC_ALREADY_EXISTS:
-            # Somebody else has just created it, and it will be here soon.
-            errors[name] = ErrorCode.LEADER_NOT_AVAILABLE
+def _creation_errors(
+    missing: Iterable[str], outcome: CreateTopicsResponse | ErrorCode
+) -> Mapping[str, ErrorCode]:
+    """Return what clients are told of topics that were missing."""
+    errors = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not isinstance(outcome, ErrorCode):
+        for result in outcome.topics:
+            code = ErrorCode(result.error_code)
+            # Somebody else may just have created it.
+            if code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+                errors[result.name] = code
     return errors
 
 
 def _rows(broker: Broker, names: Iterable[str], errors: Mapping[str, ErrorCode]) -> list[Row]:
-    """Return topics by name; `errors` say what came of creating those that were missing."""
+    """Return topics by name; `errors` have those that were missing."""
     rows: list[Row] = []
     for name in names:
-        topic = broker.image.topics.find(name)
+        topic = None if name in errors else broker.image.topics.find(name)
         if topic is None:
-            code = _name_error(name) or errors.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            code = errors.get(name) or _name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             is_internal = name in INTERNAL_TOPICS
             rows.append(MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal))
         else:

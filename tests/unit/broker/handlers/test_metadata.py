@@ -68,9 +68,10 @@ def test_no_topics(admin: Administration, version: int) -> None:
 def test_auto_create_on_metadata(admin: Administration, version: int) -> None:
     answer = admin.ask(handle_metadata, named("new", "orders", "new"), version)
     new, orders = answer.topics
-    assert (new.error_code, new.name, len(new.partitions)) == (0, "new", 3)
+    assert (new.error_code, new.name) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "new")
     assert orders.error_code == 0
-    assert admin.broker.image.topics.find("new") is not None
+    [new] = admin.ask(handle_metadata, named("new"), version).topics
+    assert (new.error_code, new.name, len(new.partitions)) == (0, "new", 3)
 
 
 def test_nothing_is_created_when_the_client_forbids_it(admin: Administration) -> None:
@@ -105,7 +106,9 @@ def test_a_topic_that_somebody_else_has_just_created(admin: Administration) -> N
     connections = [admin.send(handle_metadata, named("new")) for _ in range(2)]
     admin.settle()
     for connection in connections:
-        assert connection.answer.topics[0].error_code == 0
+        [topic] = connection.answer.topics
+        assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert admin.ask(handle_metadata, named("new")).topics[0].error_code == 0
 
 
 def test_without_a_controller_the_topic_is_unknown(admin: Administration) -> None:
