@@ -186,7 +186,7 @@ class Script:
         if batch.producer_id < 0:
             return False
         try:
-            return self.log.log._check_producer(data, batch, origin, 0) is not None
+            return self.log.log.producers.check_any(batch, data, origin, 0) is not None
         except ProducerError:
             return True
 
