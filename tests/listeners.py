@@ -14,6 +14,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.router import PRODUCE, Router
 from moldau.broker.served import HANDLERS, Served
+from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import api
 from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -53,6 +54,7 @@ class ToyLog:
         self.staged: list[tuple[Call, memoryview]] = []
         self.free: list[bytearray] = []
         self.failures: list[Exception] = []
+        self.refused = 0
         self.parked: list[Call] = []
         self.parks = False
 
@@ -92,6 +94,9 @@ class ToyLog:
             partition = PartitionProduceResponse(base_offset=zlib.crc32(records))
             topic = TopicProduceResponse(name="t", partition_responses=[partition])
             call.answer(ProduceResponse(responses=[topic]))
+
+    def malformed(self, _call: Call, _error: ProtocolError) -> None:
+        self.refused += 1
 
     def failed(self, _call: Call, error: Exception) -> None:
         self.failures.append(error)
@@ -138,7 +143,7 @@ class Running:
         served = dict(HANDLERS)
         served[PRODUCE] = Served(api(PRODUCE), self.log.produce)
         served[FETCH] = Served(api(FETCH), self.log.fetch)
-        router = Router(bare_broker(**self._texts), self.log.failed, served)
+        router = Router(bare_broker(**self._texts), self.log, served)
         self.listener = Listener(router, self.log.on_turn, self.metrics)
         self.port = (await self.listener.start())[0].port
         self._is_ready.set()

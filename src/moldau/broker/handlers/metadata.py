@@ -70,7 +70,7 @@ def handle_metadata(
     # Kafka answers at once that the topic is unknown, and its client asks again. Here it waits a
     # moment for the leader, or for the reason why the topic cannot be.
     entropy = broker.environment.entropy(UUID_BYTES * len(missing))
-    decide(broker, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
+    decide(broker, call, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
     return None
 
 
