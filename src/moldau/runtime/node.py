@@ -238,8 +238,8 @@ class Node:
         host, _, port = self.settings.moldau_metrics_listener.rpartition(":")
         server = MetricsServer(self.metrics)
         try:
-            bound = await server.start(host, int(port))
-        except OSError as error:
+            bound = await server.start(host.strip("[]"), int(port))
+        except (OSError, OverflowError) as error:
             raise ListenError(f"cannot serve metrics on {host}:{port}: {error}") from error
         self._running.push_async_callback(server.close)
         self.metrics_address = f"{host}:{bound}"
@@ -267,6 +267,7 @@ class Node:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a part of the node has failed", exc_info=error)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
