@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -270,14 +269,3 @@ class Client:
         assert answered == correlation_id
         records = response.responses[0].partitions[0].records
         assert records == pattern(correlation_id, size), "the bytes of another response"
-
-
-def main() -> None:
-    """Serve in a process of its own, until standard input ends; print the port first."""
-    with listener(socket_listen_backlog_size="1000") as running:
-        print(running.port, flush=True)  # noqa: T201
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()
