@@ -24,7 +24,7 @@ from moldau.protocol.messages.delete_topics import (
 from moldau.records.batch import build_batch
 from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.wire import LATEST, Wire
+from tests.wire import LATEST, Wire
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parent / "src/moldau/_native"

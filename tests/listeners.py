@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.router import PRODUCE, Router
 from moldau.broker.served import HANDLERS, Served
+from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import api
 from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -53,6 +53,7 @@ class ToyLog:
         self.staged: list[tuple[Call, memoryview]] = []
         self.free: list[bytearray] = []
         self.failures: list[Exception] = []
+        self.refused = 0
         self.parked: list[Call] = []
         self.parks = False
 
@@ -92,6 +93,9 @@ class ToyLog:
             partition = PartitionProduceResponse(base_offset=zlib.crc32(records))
             topic = TopicProduceResponse(name="t", partition_responses=[partition])
             call.answer(ProduceResponse(responses=[topic]))
+
+    def malformed(self, _call: Call, _error: ProtocolError) -> None:
+        self.refused += 1
 
     def failed(self, _call: Call, error: Exception) -> None:
         self.failures.append(error)
@@ -138,7 +142,7 @@ class Running:
         served = dict(HANDLERS)
         served[PRODUCE] = Served(api(PRODUCE), self.log.produce)
         served[FETCH] = Served(api(FETCH), self.log.fetch)
-        router = Router(bare_broker(**self._texts), self.log.failed, served)
+        router = Router(bare_broker(**self._texts), self.log, served)
         self.listener = Listener(router, self.log.on_turn, self.metrics)
         self.port = (await self.listener.start())[0].port
         self._is_ready.set()
@@ -265,14 +269,3 @@ class Client:
         assert answered == correlation_id
         records = response.responses[0].partitions[0].records
         assert records == pattern(correlation_id, size), "the bytes of another response"
-
-
-def main() -> None:
-    """Serve in a process of its own, until standard input ends; print the port first."""
-    with listener(socket_listen_backlog_size="1000") as running:
-        print(running.port, flush=True)  # noqa: T201
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

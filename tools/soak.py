@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-RESULTS = Path("docs/proofs/log.md")
+RESULTS = Path("docs/proofs")
 HEADER = """\
-# Proofs of the log
+# Proofs of the {subject}
 
 Written by `make soak`: the long proofs at full counts, a row for the last run of each. `make test`
 runs a sample of every one.
@@ -32,6 +32,8 @@ class Proof:
     name: str
     tests: tuple[str, ...]
     environment: dict[str, str]
+    subject: str = "log"
+    """What it is about: the page that has its row."""
 
 
 CRASHES = "tests/proofs/test_log_crashes.py"
@@ -63,6 +65,19 @@ PROOFS = (
         "hostile frames",
         ("tests/integration/test_hostile_frames.py",),
         {"MOLDAU_HOSTILE_FRAMES": "100000"},
+        "broker",
+    ),
+    Proof(
+        "10,000 partitions come and go",
+        ("tests/conformance/test_many_partitions.py",),
+        {"MOLDAU_PARTITIONS": "10000"},
+        "broker",
+    ),
+    Proof(
+        "a slow reader beside fast ones",
+        ("tests/conformance/test_slow_reader.py",),
+        {},
+        "broker",
     ),
 )
 
@@ -117,17 +132,19 @@ def _run(proof: Proof) -> Result:
 
 
 def _note(proof: Proof, result: Result) -> None:
+    page = RESULTS / f"{proof.subject}.md"
     rows = {}
-    if RESULTS.exists():
-        for line in RESULTS.read_text().splitlines():
+    if page.exists():
+        for line in page.read_text().splitlines():
             if line.startswith("| ") and not line.startswith("| proof "):
                 rows[line.split(" | ")[0].removeprefix("| ")] = line
     date = datetime.now(UTC).date().isoformat()
     cells = [proof.name, result.counts, result.summary, f"{result.seconds:.0f}"]
     rows[proof.name] = f"| {' | '.join([*cells, date, _commit(), _machine()])} |"
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    ordered = [rows[known.name] for known in PROOFS if known.name in rows]
-    RESULTS.write_text(HEADER + "\n".join([*ordered, ""]))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    here = [known.name for known in PROOFS if known.subject == proof.subject]
+    ordered = [rows[name] for name in here if name in rows]
+    page.write_text(HEADER.format(subject=proof.subject) + "\n".join([*ordered, ""]))
 
 
 def _commit() -> str:

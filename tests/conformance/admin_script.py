@@ -61,7 +61,7 @@ from moldau.protocol.messages.push_telemetry import PushTelemetryRequest
 from moldau.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from moldau.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.schema import Message
-from tests.conformance.wire import Wire, wait_for
+from tests.wire import Wire, wait_for
 
 UNKNOWN_ID: Final = b"?" * 16
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32

@@ -4,22 +4,15 @@ MOLDAU_CONFORMANCE_BROKER=apache pytest tests/conformance/test_clients.py
 """
 
 import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.apache_kafka import FRUGAL, apache_kafka
+from tests.nodes import RunningNode
 
 IS_APACHE = os.environ.get("MOLDAU_CONFORMANCE_BROKER") == "apache"
-READY = re.compile(r"^ready (\S+):(\d+)$", re.MULTILINE)
-READY_SECONDS_MAX = 30
-STOP_SECONDS_MAX = 30
 
 
 @dataclass(frozen=True)
@@ -29,6 +22,8 @@ class RunningBroker:
     host: str
     port: int
     pid: int
+    output: tuple[str, ...] = ()
+    """What ours said until it was ready."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -58,27 +53,11 @@ def run_apache(
 @contextmanager
 def run_moldau(directory: Path, settings: Mapping[str, str]) -> Iterator[RunningBroker]:
     """Run `moldau start` as a user does, and expect that it ends cleanly."""
-    directory.mkdir(parents=True, exist_ok=True)
-    output = directory / "moldau.out"
-    moldau = str(Path(sys.executable).with_name("moldau"))
-    command = [moldau, "start", "--port", "0", "--data", str(directory / "data")]
-    command += [f"--set={key}={settings[key]}" for key in settings]
-    with output.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+    given = [f"--set={key}={value}" for key, value in settings.items()]
+    node = RunningNode("--data", str(directory / "data"), *given)
     try:
-        ready = _wait_until_ready(process, output)
-        yield RunningBroker(ready[1], int(ready[2]), process.pid)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_SECONDS_MAX) == 0, output.read_text()[-5000:]
+        yield RunningBroker(*node.address, node.process.pid, tuple(node.output))
+        node.stop()
     finally:
-        process.kill()
-        process.wait()
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], output: Path) -> re.Match[str]:
-    deadline = time.monotonic() + READY_SECONDS_MAX
-    while not (ready := READY.search(output.read_text())):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError(f"moldau did not start:\n{output.read_text()[-5000:]}")
-        time.sleep(0.01)
-    return ready
+        if node.process.poll() is None:
+            node.kill()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.brokers import RunningBroker, run_broker
-from tests.conformance.wire import Wire
+from tests.wire import Wire
 
 
 @pytest.fixture(scope="session")

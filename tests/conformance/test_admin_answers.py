@@ -9,7 +9,7 @@ import pytest
 from moldau.protocol.schema import Message, Struct
 from tests.conformance.admin_script import administer
 from tests.conformance.brokers import run_apache, run_moldau
-from tests.conformance.wire import Wire
+from tests.wire import Wire
 
 SETTINGS: Final = {"num.partitions": "1"}
 

@@ -14,7 +14,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from tests.conformance.brokers import run_moldau
-from tests.conformance.wire import Wire
+from tests.wire import Wire
 
 METRIC = re.compile(r'^kafka_client_producer_\w+\{client_id="told",.*\} \S+$', re.MULTILINE)
 SECONDS_MAX = 30
@@ -24,7 +24,7 @@ def test_librdkafka_pushes_its_metrics(tmp_path: Path) -> None:
     with run_moldau(tmp_path, {"moldau.metrics.listener": "127.0.0.1:0"}) as broker:
         with Wire(broker.host, broker.port) as wire:
             _subscribe(wire)
-        url = re.search(r"http://\S+", (tmp_path / "moldau.out").read_text())
+        url = re.search(r"http://\S+", "\n".join(broker.output))
         assert url is not None
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "told"})
         deadline = time.monotonic() + SECONDS_MAX

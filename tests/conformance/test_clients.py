@@ -18,7 +18,7 @@ from tests.conformance.clients.client import (
     ClientError,
     Row,
 )
-from tests.conformance.wire import Wire, wait_for
+from tests.wire import Wire, wait_for
 
 MADE_BY = {
     "librdkafka": "librdkafka:Librdkafka",

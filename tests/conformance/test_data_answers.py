@@ -22,7 +22,7 @@ from moldau.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from moldau.protocol.schema import Message, Struct
 from tests.conformance.brokers import run_apache, run_moldau
 from tests.conformance.data_script import TOPICS, script, sessions
-from tests.conformance.wire import Wire, wait_for
+from tests.wire import Wire, wait_for
 
 # What differs by nature: words, places, times and what is drawn by lot.
 NATURE: Final = {

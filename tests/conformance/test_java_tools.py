@@ -10,7 +10,7 @@ from moldau._native.records import Record
 from tests.conformance import jars
 from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.wire import Wire
+from tests.wire import Wire
 
 TOOLS = "org.apache.kafka.tools"
 TIME = 1_700_000_000_000

@@ -11,7 +11,7 @@ from moldau._native.records import Record
 from moldau.records.compression import Codec
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import ACKS, CODECS
-from tests.conformance.wire import Wire
+from tests.wire import Wire
 
 pytestmark = pytest.mark.skipif(
     shutil.which("kcat") is None, reason="there is no kcat on this machine (apt-get install kcat)"

@@ -21,7 +21,7 @@ from moldau.protocol.messages.metadata import (
     MetadataResponse,
 )
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.wire import CREATE_TOPICS, SECONDS_MAX, Wire, wait_for
+from tests.wire import CREATE_TOPICS, SECONDS_MAX, Wire, wait_for
 
 PARTITIONS = int(os.environ.get("MOLDAU_PARTITIONS", "1000"))
 TOPICS = [f"many-{number}" for number in range(10)]

@@ -9,7 +9,7 @@ from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from moldau.records.batch import build_batch, read_records, validate
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.wire import FETCH, SECONDS_MAX, Wire, whole_batches
+from tests.wire import FETCH, SECONDS_MAX, Wire, whole_batches
 
 TOPIC = "slow-reader"
 PARTITIONS = 4

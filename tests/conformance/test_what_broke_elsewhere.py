@@ -24,7 +24,7 @@ from moldau.protocol.messages.metadata import (
 )
 from moldau.records.batch import build_batch
 from moldau.records.compression import Codec
-from tests.conformance.wire import Wire, wait_for
+from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4

@@ -1,17 +1,10 @@
-"""A node in a process of its own, and a client that speaks our own codec with it."""
+"""Nodes that are stopped when a test ends, and a client that speaks our own codec with them."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from moldau._native.records import Record, read_batches
-from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -36,60 +29,15 @@ from moldau.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from moldau.protocol.schema import Message
 from moldau.records.batch import build_batch, read_records
-
-SECONDS_MAX = 30
-MOLDAU = (sys.executable, "-m", "moldau.cli")
-
-AnyResponse = TypeVar("AnyResponse", bound=Message)
-
-
-class RunningNode:
-    """A process that has said `ready`."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [*MOLDAU, "start", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        self.output: list[str] = []
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.output.append(line.rstrip("\n"))
-            if line.startswith("ready "):
-                break
-        else:
-            assert self.process.stderr is not None
-            raise AssertionError(f"the node did not start: {self.process.stderr.read()}")
-        host, _, port = self.output[-1].removeprefix("ready ").rpartition(":")
-        self.address = host, int(port)
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """What clients are told."""
-        return f"{self.address[0]}:{self.address[1]}"
-
-    def stop(self) -> str:
-        """Have it end in good order; return what it logged."""
-        self.process.send_signal(signal.SIGINT)
-        _, log = self.process.communicate(timeout=SECONDS_MAX)
-        assert self.process.returncode == 0, log
-        return log
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self.process.kill()
-        self.process.communicate()
+from tests.nodes import RunningNode
+from tests.wire import Wire
 
 
 @contextmanager
 def running(*arguments: str | Path) -> Iterator[RunningNode]:
     """Start a node on a free port; it is stopped at the end unless that has happened before."""
-    node = RunningNode("--port", "0", *map(str, arguments))
+    node = RunningNode(*map(str, arguments))
     try:
         yield node
         if node.process.poll() is None:
@@ -103,31 +51,14 @@ class Client:
     """One connection; requests and answers one after the other."""
 
     def __init__(self, node: RunningNode) -> None:
-        self._socket = socket.create_connection(node.address, SECONDS_MAX)
+        self._wire = Wire(*node.address)
+        self.ask = self._wire.call
 
     def __enter__(self) -> "Client":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def ask(self, request: Message, response: type[AnyResponse], version: int) -> AnyResponse:
-        self._socket.sendall(
-            b"".join(encode_request(request, version, correlation_id=7, client_id="test"))
-        )
-        size = int.from_bytes(self._receive(4))
-        correlation_id, answer = decode_response(self._receive(size), response, version)
-        assert correlation_id == 7
-        return answer
-
-    def _receive(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            if not piece:
-                raise ConnectionResetError("the connection ended inside a frame")
-            data += piece
-        return bytes(data)
+        self._wire.close()
 
     def create(self, *names: str, partitions: int = 1, **configs: str) -> list[int]:
         """Create topics; return their error codes."""

@@ -21,7 +21,8 @@ from moldau.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from tests.integration.nodes import MOLDAU, SECONDS_MAX, Client, running
+from tests.integration.nodes import Client, running
+from tests.nodes import MOLDAU, STOP_SECONDS_MAX
 
 BROKER, TOPIC = 4, 2
 
@@ -37,7 +38,7 @@ def refused(*arguments: object) -> str:
         [*MOLDAU, "start", "--port", "0", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=SECONDS_MAX,
+        timeout=STOP_SECONDS_MAX,
         check=False,
     )
     assert done.returncode in (1, 2), done
@@ -233,7 +234,11 @@ def test_format_makes_a_directory_for_an_older_release(tmp_path: Path) -> None:
     arguments = ["format", "--data", str(tmp_path), "--release-version", "4.3"]
     for code in (0, 1):
         done = subprocess.run(
-            [*MOLDAU, *arguments], capture_output=True, text=True, check=False, timeout=SECONDS_MAX
+            [*MOLDAU, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=STOP_SECONDS_MAX,
         )
         assert done.returncode == code, done
     with running("--data", tmp_path) as node, Client(node) as client:

@@ -55,6 +55,9 @@ class Caller(Protocol):
     def hang_up(self, call: "Call") -> None:
         """Close the connection when the call's turn comes."""
 
+    def failed(self, call: "Call", error: Exception) -> None:
+        """Answer with what can be said of an error of ours, and have it noted."""
+
 
 class Call:
     """A request's header; a handler answers it once, at once or later."""
@@ -115,3 +118,13 @@ class Call:
     def hang_up(self) -> None:
         """Answer by closing the connection."""
         self.caller.hang_up(self)
+
+    def attempt(self, do: Callable[[], None]) -> None:
+        """Go on with a call that waited; an exception is answered like one of its handler.
+
+        Whoever wakes it goes on with others, and its connection with what comes behind it.
+        """
+        try:
+            do()
+        except Exception as error:  # noqa: BLE001 - as for a handler
+            self.caller.failed(self, error)

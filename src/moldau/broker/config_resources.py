@@ -1,15 +1,23 @@
 """Resources that have configs, as far as a broker has to do with them before the controller has."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.error_texts import text_of
+from moldau.broker.forwarding import decide
 from moldau.controller.alter_configs import Operation
+from moldau.controller.commands import Command
 from moldau.controller.refusal import Refusal
 from moldau.metadata.configs import ResourceType
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.messages.incremental_alter_configs import AlterableConfig
+from moldau.protocol.messages.alter_configs import AlterConfigsResponse
+from moldau.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    IncrementalAlterConfigsResponse,
+)
 
 BROKER_LOGGER: Final = 8
 """A broker's own loggers: a type of resource that is not in the cluster's metadata."""
@@ -26,6 +34,7 @@ class Named(Protocol):
 
 
 AnyNamed = TypeVar("AnyNamed", bound=Named)
+Response = TypeVar("Response", AlterConfigsResponse, IncrementalAlterConfigsResponse)
 
 
 class Outcome(NamedTuple):
@@ -35,36 +44,47 @@ class Outcome(NamedTuple):
     message: str | None
 
 
-class Settled:
-    """The resources of a request, of which some are answered before the controller is asked."""
+def alter(
+    broker: Broker,
+    call: Call,
+    resources: Sequence[AnyNamed],
+    do: Callable[[AnyNamed], bool],
+    command_of: Callable[[Sequence[AnyNamed]], Command[Response]],
+    response_of: Callable[[Iterable[tuple[AnyNamed, Outcome]]], Response],
+) -> Response | None:
+    """Have the controller change the configs of those resources that `do` leaves to it.
 
-    def __init__(self, resources: Sequence[AnyNamed], do: Callable[[AnyNamed], bool]) -> None:
-        """Have `do` look at each resource: it refuses it, or says whether nothing is left to do."""
-        self._outcomes: list[Outcome | None] = []
-        times = Counter((each.resource_type, each.resource_name) for each in resources)
-        for resource in resources:
-            outcome = None
-            try:
-                if times[resource.resource_type, resource.resource_name] > 1:
-                    raise Refusal(
-                        ErrorCode.INVALID_REQUEST, "Each resource may be named only once."
-                    )
-                if do(resource):
-                    outcome = Outcome(ErrorCode.NONE, None)
-            except Refusal as refusal:
-                outcome = Outcome(refusal.code, refusal.message)
-            self._outcomes.append(outcome)
+    `do` looks at each resource: it refuses it, or says whether nothing is left to be done.
+    """
+    times = Counter((each.resource_type, each.resource_name) for each in resources)
 
-    def left(self, resources: Iterable[AnyNamed]) -> list[AnyNamed]:
-        """Return the resources that the controller decides about."""
-        pairs = zip(resources, self._outcomes, strict=True)
-        return [resource for resource, outcome in pairs if outcome is None]
+    def settle(resource: AnyNamed) -> Outcome | None:
+        try:
+            if times[resource.resource_type, resource.resource_name] > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource may be named only once.")
+            return Outcome(ErrorCode.NONE, None) if do(resource) else None
+        except Refusal as refusal:
+            return Outcome(refusal.code, refusal.message)
 
-    def outcomes(self, decided: Iterable[Outcome]) -> Iterator[Outcome]:
-        """Return all outcomes in their order; `decided` are those of the controller."""
+    settled = [settle(resource) for resource in resources]
+    left = [each for each, outcome in zip(resources, settled, strict=True) if outcome is None]
+
+    def respond(decided: Iterable[Outcome]) -> Response:
         others = iter(decided)
-        for outcome in self._outcomes:
-            yield next(others) if outcome is None else outcome
+        outcomes = [next(others) if outcome is None else outcome for outcome in settled]
+        return response_of(zip(resources, outcomes, strict=True))
+
+    def answer(outcome: Response | ErrorCode) -> None:
+        if isinstance(outcome, ErrorCode):
+            rows = [Outcome(outcome, text_of(outcome))] * len(left)
+        else:
+            rows = [Outcome(each.error_code, each.error_message) for each in outcome.responses]
+        call.answer(respond(rows))
+
+    if not left:
+        return respond(())
+    decide(broker, call, command_of(left), answer)
+    return None
 
 
 def check_broker_name(broker: Broker, resource_type: int, name: str) -> None:

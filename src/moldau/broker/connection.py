@@ -130,8 +130,8 @@ class Connection:
                 frame_bytes_max=self._limits.frame_bytes_max,
                 frames_max=FRAMES_AT_ONCE_MAX,
             )
-        except ProtocolError:
-            self.hang_up(self._add(Call(_NO_API, 0, 0, None, self.peer, now, self)))
+        except ProtocolError as error:
+            self._router.hang_up(self._add(Call(_NO_API, 0, 0, None, self.peer, now, self)), error)
             return end
         # Nearly always nothing is left over.
         self.has_more = position < end and len(frames) > 0 and self._has_frame(data, position, end)
@@ -203,7 +203,7 @@ class Connection:
             try:
                 pieces = encode_response(response, call.version, correlation_id=call.correlation_id)
             except Exception as error:  # noqa: BLE001 - whatever a handler put in
-                self._router.failed(call, error)
+                self._router.watch.failed(call, error)
                 call.sent = sent
                 self.hang_up(call)
                 return
@@ -212,6 +212,10 @@ class Connection:
                 self._queued_bytes += len(piece)
         call.sent = sent
         self._finish(call)
+
+    def failed(self, call: Call, error: Exception) -> None:
+        """Answer a call as its error allows; unlike the peer, the error is not lost."""
+        self._router.fail(call, error)
 
     def hang_up(self, call: Call) -> None:
         """Close the connection when the call's turn comes, and take no further request."""

@@ -54,6 +54,14 @@ class Deadlines:
             heapify(self._heap)
             self._done = 0
 
+    def expire_all(self) -> None:
+        """Wait no longer for anything that is here."""
+        heap, self._heap = self._heap, []
+        self._done = 0
+        for _, _, what in heap:
+            if not what.is_done:
+                what.expire()
+
     def _set_timer(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()

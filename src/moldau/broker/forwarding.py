@@ -1,6 +1,7 @@
 """Requests that the controller decides: submitted, and answered in time or not at all."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from moldau.broker.broker import Broker
@@ -32,17 +33,18 @@ def forward(
     def decided(outcome: Response | ErrorCode) -> None:
         call.answer(failed(outcome) if isinstance(outcome, ErrorCode) else outcome)
 
-    decide(broker, command, decided, timeout_ms)
+    decide(broker, call, command, decided, timeout_ms)
     return None
 
 
 def decide(
     broker: Broker,
+    call: Call,
     command: Command[Response],
     then: Callable[[Response | ErrorCode], None],
     timeout_ms: int | None = None,
 ) -> None:
-    """Have a command decided; `then` gets the answer, or why there is none.
+    """Have a command decided for a call; `then` gets the answer, or why there is none.
 
     That is REQUEST_TIMED_OUT when the time is up; the decision stands. NOT_CONTROLLER, when nobody
     decides, makes clients look for a controller and try again.
@@ -53,14 +55,14 @@ def decide(
     def expired() -> None:
         nonlocal is_done
         is_done = True
-        then(ErrorCode.REQUEST_TIMED_OUT)
+        call.attempt(partial(then, ErrorCode.REQUEST_TIMED_OUT))
 
     def decided(response: Response | None) -> None:
         if is_done:
             return
         if timer is not None:
             timer.cancel()
-        then(ErrorCode.NOT_CONTROLLER if response is None else response)
+        call.attempt(partial(then, ErrorCode.NOT_CONTROLLER if response is None else response))
 
     if timeout_ms is not None:
         timer = broker.environment.at(

@@ -52,14 +52,19 @@ class Parking:
 
     def settle(self) -> None:
         """Let those that were woken look again; a shell may call it at the end of a turn."""
-        woken = self._woken
-        for parked in list(woken)[:LOOKS_PER_TURN]:
-            del woken[parked]
+        woken = list(self._woken)[:LOOKS_PER_TURN]
+        for parked in woken:
+            del self._woken[parked]
+        self._is_settling = False
+        if self._woken:
+            self._settle_soon()
+        for parked in woken:
             if not parked.is_done:
                 parked.look_again()
-        self._is_settling = False
-        if woken:
-            self._settle_soon()
+
+    def let_go(self) -> None:
+        """Have all go on with what there is: nothing more will come."""
+        self._deadlines.expire_all()
 
     def _settle_soon(self) -> None:
         self._is_settling = True

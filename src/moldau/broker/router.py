@@ -1,12 +1,12 @@
 """From a request's frame to its handler, and Kafka's ways with what cannot be handled."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 from moldau._native.frames import Frame, FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.served import HANDLERS, Served
+from moldau.broker.served import Served
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS
 from moldau.protocol.errors import ErrorCode
@@ -14,22 +14,29 @@ from moldau.protocol.schema import Buffer, Message
 
 PRODUCE: Final = 0
 
-Failed = Callable[[Call, Exception], None]
-"""Told of an exception that a handler let escape."""
+
+class Watch(Protocol):
+    """Who is told of requests that went wrong."""
+
+    def malformed(self, call: Call, error: ProtocolError) -> None:
+        """The peer has sent what nobody can answer: its connection is closed."""
+
+    def failed(self, call: Call, error: Exception) -> None:
+        """A handler has let an exception escape."""
 
 
 class Router:
     """Decodes requests and calls their handlers."""
 
-    __slots__ = ("broker", "failed", "served", "splitter")
+    __slots__ = ("broker", "served", "splitter", "watch")
 
     def __init__(
-        self, broker: Broker, failed: Failed, served: Mapping[int, Served] = HANDLERS
+        self, broker: Broker, watch: Watch, served: Mapping[int, Served] | None = None
     ) -> None:
         self.broker = broker
-        self.failed = failed
-        self.served = served
-        self.splitter = FrameSplitter({key: each.api.flexible for key, each in served.items()})
+        self.watch = watch
+        self.served = broker.served if served is None else served
+        self.splitter = FrameSplitter({key: each.api.flexible for key, each in self.served.items()})
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:
         """Have a request handled; the call is answered now or later.
@@ -45,13 +52,14 @@ class Router:
             if frame.api_key == PRODUCE:
                 response = served.handler(self.broker, call, data, frame)
             else:
-                request = _decode(served, data, frame)
-                if request is None:
-                    call.hang_up()
+                try:
+                    request = _decode(served, data, frame)
+                except ProtocolError as error:
+                    self.hang_up(call, error)
                     return
                 response = served.handler(self.broker, call, request)
         except Exception as error:  # noqa: BLE001 - one bad request must not stop the others
-            self._fail(call, served, error)
+            self.fail(call, error)
         else:
             if response is not None:
                 call.answer(response)
@@ -59,22 +67,29 @@ class Router:
     def _refuse(self, call: Call) -> None:
         if call.api_key != API_VERSIONS:
             # Kafka closes the connection of whoever asks for what was not advertised.
-            call.hang_up()
+            reason = f"API {call.api_key} is not served in version {call.version}"
+            self.hang_up(call, ProtocolError(reason))
             return
         from moldau.broker.handlers.api_versions import unsupported_version  # noqa: PLC0415
 
         call.version = 0
         call.answer(unsupported_version())
 
-    def _fail(self, call: Call, served: Served, error: Exception) -> None:
+    def hang_up(self, call: Call, error: ProtocolError) -> None:
+        """Close the connection of a peer that has sent what nobody can answer."""
+        self.watch.malformed(call, error)
+        call.hang_up()
+
+    def fail(self, call: Call, error: Exception) -> None:
+        """Answer a call whose handler has failed, now or in what it left to do later."""
         if isinstance(error, ProtocolError) and call.api_key == PRODUCE:
             # Its handler parses it: a malformed one closes the connection like any other.
-            call.hang_up()
+            self.hang_up(call, error)
             return
-        self.failed(call, error)
+        self.watch.failed(call, error)
         if call.is_answered:
             return
-        response = served.api.response_class
+        response = self.served[call.api_key].api.response_class
         if any(field.name == "error_code" for field in response._fields):
             call.answer(response(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
         else:
@@ -82,16 +97,13 @@ class Router:
             call.hang_up()
 
 
-def _decode(served: Served, data: Buffer, frame: Frame) -> Message | None:
-    """Decode a request; None if it is malformed.
+def _decode(served: Served, data: Buffer, frame: Frame) -> Message:
+    """Decode a request; `ProtocolError` if it is malformed.
 
     Bytes behind a request are ignored, as by Kafka: librdkafka 2.16 leaves three of them when it
     asks for all topics in Metadata v13.
     """
     plan = served.api.request_class.plan(frame.api_version)
     request: Message
-    try:
-        request, _ = plan.decode_from(bytes(memoryview(data)[frame.body : frame.end]))
-    except ProtocolError:
-        return None
+    request, _ = plan.decode_from(bytes(memoryview(data)[frame.body : frame.end]))
     return request

@@ -68,3 +68,15 @@ HANDLERS: Final[Mapping[int, Served]] = {
     api.key: Served(api) for api in APIS if api.module in _HANDLERS
 }
 """By API key, in order."""
+
+_FOR_METRICS: Final = frozenset({"get_telemetry_subscriptions", "push_telemetry"})
+
+
+def served_apis(*, has_metrics: bool) -> Mapping[int, Served]:
+    """Return what a broker serves; clients push metrics only to one that tells them to somebody.
+
+    So does Kafka. Some clients begin to push, and say so, as soon as they are let.
+    """
+    if has_metrics:
+        return HANDLERS
+    return {key: each for key, each in HANDLERS.items() if each.api.module not in _FOR_METRICS}

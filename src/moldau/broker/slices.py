@@ -22,6 +22,9 @@ def answer_in_slices(
         return finish()
 
     def resume() -> None:
+        call.attempt(answer)
+
+    def answer() -> None:
         response = go_on()
         if response is not None:
             call.answer(response)

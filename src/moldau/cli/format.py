@@ -16,8 +16,8 @@ def main(argv: Sequence[str]) -> int:
     """Format; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="moldau format",
-        description="Prepare a data directory. `moldau start` does the same by itself for a new"
-        " directory; this is for choosing the release that it is made for.",
+        description="Prepare a data directory. `moldau start` does the same by itself for a new\n"
+        "directory; this is for choosing the release that it is made for.",
         epilog="example:\n  moldau format --data data --release-version 4.3\n"
         "     makes a directory that Apache Kafka 4.3 can open, too",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -13,7 +13,7 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="a server.properties file, with Kafka's names"
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="where everything is kept (default: ./data); log.dirs"
+        "--data", metavar="DIR", help="where everything is kept, as log.dirs (default: ./data)"
     )
     parser.add_argument(
         "--set",

@@ -47,7 +47,9 @@ def main(argv: Sequence[str]) -> int:
         "--memory", action="store_true", help="keep everything in memory, and nothing after the end"
     )
     parser.add_argument(
-        "--metrics", metavar="HOST:PORT", help="serve metrics for Prometheus over HTTP there"
+        "--metrics",
+        metavar="HOST:PORT",
+        help="serve metrics for Prometheus over HTTP there, and those that clients push",
     )
     options = parser.parse_args(argv)
     loaded = load_settings(options, *_assignments(options))

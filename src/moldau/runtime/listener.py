@@ -139,6 +139,7 @@ class Listener:
             self._timer.cancel()
         for client in list(self._clients):
             client.finish()
+        self.router.broker.parking.let_go()
         if self._clients:
             try:
                 await asyncio.wait_for(self._all_lost.wait(), grace_seconds)

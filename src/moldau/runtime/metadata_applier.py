@@ -111,7 +111,7 @@ class MetadataApplier:
                 self.begin_at(change.end_offset)
                 self._applied(change.end_offset)
                 if change.answer is not None:
-                    change.answer()
+                    _answer(change.answer)
 
     async def stop(self) -> None:
         """Leave the rest of the deletions to the next start."""
@@ -171,12 +171,17 @@ class MetadataApplier:
     async def _apply(self, records: Sequence[Message]) -> None:
         image = self._broker.image
         turns = Turns()
-        for record in records:
-            await self._look_at(record)
-            image.replay(record)
-            if isinstance(record, AbortTransactionRecord):
-                self._undo()
-            await turns.give_way()
+        try:
+            for record in records:
+                await self._look_at(record)
+                await turns.give_way()
+        finally:
+            # In one turn: nobody sees a topic with some of its partitions, and whatever becomes
+            # of the logs, the image is the controller's.
+            for record in records:
+                image.replay(record)
+                if isinstance(record, AbortTransactionRecord):
+                    self._undo()
         if len(records) >= LARGE:
             # Looking for garbage among them, again and again while more come, would take turns
             # of a tenth of a second.
@@ -292,6 +297,9 @@ class MetadataApplier:
         if (deletion := self._deleting.get(partition)) is not None:
             await asyncio.wait([deletion])
         if partition in self._store:
+            found_id = self._store.place_of(partition).core.topic_ids.get(partition)
+            if found_id not in (None, topic_id):
+                raise PartitionOfflineError("files of a deleted topic with its name are there")
             return self._store.get(partition)
         online = {host.identity.directory_id for host in self._store.hosts if host.is_online}
         is_elsewhere = directory_id not in online and not is_reserved(directory_id)
@@ -362,3 +370,11 @@ class MetadataApplier:
                     replica.log.config = config
                     self._broker.replicas.configure(partition, min_in_sync=min_in_sync)
                 await turns.give_way()
+
+
+def _answer(answer: Callable[[], None]) -> None:
+    try:
+        answer()
+    except Exception:
+        # Whoever asked is to blame for it, and what comes next is not.
+        logger.exception("a decision could not be answered")

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from moldau.broker.broker import Broker
-from moldau.broker.calls import Call
 from moldau.broker.router import Router
 from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.errors import ProtocolError
@@ -43,6 +42,7 @@ from moldau.runtime.node_metrics import measure_logs
 from moldau.runtime.partition_reader import PartitionReader
 from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
+from moldau.runtime.request_watch import RequestWatch
 
 logger = logging.getLogger("moldau.node")
 
@@ -206,7 +206,7 @@ class Node:
         )
 
     async def _serve(self) -> None:
-        router = Router(self._broker, _log_failure)
+        router = Router(self._broker, RequestWatch(self.metrics))
         listener = Listener(router, self.flush, self.metrics)
         self._listener = listener
         self._running.push_async_callback(self._registration.leave)
@@ -238,8 +238,8 @@ class Node:
         host, _, port = self.settings.moldau_metrics_listener.rpartition(":")
         server = MetricsServer(self.metrics)
         try:
-            bound = await server.start(host, int(port))
-        except OSError as error:
+            bound = await server.start(host.strip("[]"), int(port))
+        except (OSError, OverflowError) as error:
             raise ListenError(f"cannot serve metrics on {host}:{port}: {error}") from error
         self._running.push_async_callback(server.close)
         self.metrics_address = f"{host}:{bound}"
@@ -267,6 +267,7 @@ class Node:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a part of the node has failed", exc_info=error)
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
@@ -311,9 +312,3 @@ def _unopened(settings: BrokerSettings, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         reason = "another program listens there; choose another port, such as --port 0 for any"
     return f"cannot listen on {wanted}: {reason}"
-
-
-def _log_failure(call: Call, error: Exception) -> None:
-    logger.error(
-        "request %d of %s could not be answered", call.api_key, call.peer.host, exc_info=error
-    )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from moldau.broker.connection import Connection, ConnectionLimits
 from moldau.broker.router import PRODUCE, Router
 from moldau.broker.served import Served
 from moldau.kernel.clock import Instant
+from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS, api
 from moldau.protocol.messages.api_versions import ApiVersionsResponse
 from moldau.protocol.messages.produce import ProduceResponse
@@ -43,6 +45,7 @@ class Rig:
         self.started: list[Call] = []
         self.open: list[Call] = []
         self.failures: list[Exception] = []
+        self.refusals: list[str] = []
         self.at_once = False
         self.written = b""
         self.left: list[Call] = []
@@ -53,13 +56,19 @@ class Rig:
                 api(API_VERSIONS), lambda _broker, call, _request: self.start(call)
             ),
         }
-        router = Router(bare_broker(), lambda _call, error: self.failures.append(error), served)
+        router = Router(bare_broker(), self, served)
         peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
         self.wakes = 0
         self.connection = Connection(router, peer, limits, self.wake, self.left.append)
 
     def wake(self) -> None:
         self.wakes += 1
+
+    def malformed(self, _call: Call, error: ProtocolError) -> None:
+        self.refusals.append(str(error))
+
+    def failed(self, _call: Call, error: Exception) -> None:
+        self.failures.append(error)
 
     def start(self, call: Call) -> Message | None:
         earlier = list(self.open)
@@ -280,6 +289,40 @@ def test_a_handler_that_fails_is_reported_and_answered() -> None:
     # A Produce response has no error of its own.
     rig.receive(frame(PRODUCE, 8))
     assert rig.connection.must_close
+
+
+def test_a_call_that_fails_while_it_waits_is_reported_and_answered() -> None:
+    rig = Rig()
+    rig.receive(frame(API_VERSIONS, 7))
+
+    def fail() -> None:
+        raise RuntimeError("oops")
+
+    rig.open[0].attempt(fail)
+    rig.send()
+    assert rig.correlation_ids() == [7]
+    assert [str(error) for error in rig.failures] == ["oops"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ((5).to_bytes(4) + bytes(5), "frame"),
+        ((2000).to_bytes(4) + bytes(8), "2000"),
+        (frame(1234, 0), "API 1234 is not served in version 0"),
+        (frame(API_VERSIONS, 0)[:6] + (3).to_bytes(2) + bytes(8), ""),
+    ],
+)
+def test_what_cannot_be_understood_closes_the_connection_and_is_told(
+    data: bytes, reason: str
+) -> None:
+    rig = Rig()
+    rig.at_once = True
+    rig.receive(data)
+    assert rig.connection.must_close
+    [told] = rig.refusals
+    assert reason in told
+    assert not rig.failures
 
 
 def test_a_response_that_cannot_be_encoded_closes_the_connection() -> None:

@@ -174,6 +174,9 @@ class Connection:
         self.answered(call, None, None)
         self.is_open = False
 
+    def failed(self, _call, error) -> None:
+        raise error
+
     @property
     def answer(self):
         """The only answer so far, taken."""

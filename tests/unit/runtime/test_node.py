@@ -27,7 +27,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from moldau.runtime import controller_host
+from moldau.runtime import controller_host, log_store, turns
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.node import Node, StartRefusedError
 from tests.stores import DEADLINE_SECONDS
@@ -103,6 +103,74 @@ async def test_commands_wait_while_a_large_decision_is_appended(tmp_path: Path):
         assert answers == [[0], [ErrorCode.TOPIC_ALREADY_EXISTS], [0]]
         assert node.broker.image.topics.partition_count == 1801
         assert node._metadata.image.topics.partition_count == 1801
+
+
+@scenario
+async def test_a_topic_shows_with_all_its_partitions_or_not_at_all(monkeypatch):
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    async with running(None) as node:
+        creating = asyncio.create_task(create(node, "rivers", partitions=50))
+        seen = set()
+        while not creating.done():
+            seen.add(node.broker.image.topics.partition_count)
+            await asyncio.sleep(0)
+        assert seen <= {0, 50}
+
+
+@scenario
+async def test_files_of_a_deleted_topic_are_not_taken_for_those_of_a_new_one(monkeypatch):
+    async with running(None) as node:
+        await create(node, "rivers")
+        old = node.broker.replicas.find_leader(TopicPartition("rivers", 0)).log
+
+        async def out_of_room(*_):
+            raise StorageFullError("no room")
+
+        with monkeypatch.context() as patches:
+            patches.setattr(node._store, "delete", out_of_room)
+            await delete(node, "rivers")
+            assert await create(node, "rivers") == [0]
+        replica = node.broker.replicas.get(TopicPartition("rivers", 0))
+        assert replica.log is not old
+        assert replica.is_offline
+
+
+@scenario
+async def test_an_answer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture):
+    async with running(None) as node:
+        command = CreateMissingTopics(["rivers"], node.broker.environment.entropy(16))
+        node._metadata.controller.submit(command, raising(RuntimeError("oops")))
+        assert await create(node, "lakes") == [0]
+        assert not node.failure.done()
+        assert "a decision could not be answered" in caplog.text
+
+
+@scenario
+async def test_a_part_that_dies_is_told_and_ends_the_node(monkeypatch, caplog):
+    async with running(None) as node:
+        monkeypatch.setattr(log_store, "TICK_SECONDS", 0.0)
+        for host in node._store.hosts:
+            monkeypatch.setattr(host, "tick", raising(RuntimeError("oops")))
+        await node.failure
+        assert "RuntimeError: oops" in caplog.text
+
+
+@scenario
+async def test_a_metadata_log_that_fails_ends_the_node_and_the_stop_waits_for_nobody(monkeypatch):
+    async with running(None) as node:
+        monkeypatch.setattr(
+            node._metadata.quorum.log, "append", raising(DiskFailedError("", "EIO"))
+        )
+        command = CreateMissingTopics(["rivers"], node.broker.environment.entropy(16))
+        assert await node._metadata.controller.ask(command) is None
+        assert isinstance(await node.failure, DiskFailedError)
+
+
+def raising(error: Exception):
+    def do(*_):
+        raise error
+
+    return do
 
 
 @scenario

@@ -1,15 +1,12 @@
 """AlterConfigs v0-v2: all configs of resources at once. v2 flexible."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.config_resources import Outcome, Settled, check_broker_name
-from moldau.broker.error_texts import text_of
-from moldau.broker.forwarding import decide
+from moldau.broker.config_resources import Outcome, alter, check_broker_name
 from moldau.controller.commands import AlterConfigs
 from moldau.metadata.configs import ResourceType
-from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -28,10 +25,12 @@ def handle_alter_configs(
             check_broker_name(broker, resource.resource_type, resource.resource_name)
         return False
 
-    settled = Settled(request.resources, do)
-    left = settled.left(request.resources)
+    def command_of(left: Sequence[AlterConfigsResource]) -> AlterConfigs:
+        return AlterConfigs(
+            AlterConfigsRequest(resources=left, validate_only=request.validate_only)
+        )
 
-    def response(decided: Iterable[Outcome]) -> AlterConfigsResponse:
+    def response_of(rows: Iterable[tuple[AlterConfigsResource, Outcome]]) -> AlterConfigsResponse:
         return AlterConfigsResponse(
             responses=[
                 AlterConfigsResourceResponse(
@@ -40,22 +39,8 @@ def handle_alter_configs(
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,
                 )
-                for resource, outcome in zip(
-                    request.resources, settled.outcomes(decided), strict=True
-                )
+                for resource, outcome in rows
             ]
         )
 
-    def answer(outcome: AlterConfigsResponse | ErrorCode) -> None:
-        if isinstance(outcome, ErrorCode):
-            call.answer(response([Outcome(outcome, text_of(outcome))] * len(left)))
-        else:
-            call.answer(
-                response(Outcome(each.error_code, each.error_message) for each in outcome.responses)
-            )
-
-    if not left:
-        return response(())
-    wish = AlterConfigsRequest(resources=left, validate_only=request.validate_only)
-    decide(broker, AlterConfigs(wish), answer)
-    return None
+    return alter(broker, call, request.resources, do, command_of, response_of)

@@ -40,7 +40,7 @@ def handle_api_versions(
     # KAFKA-17492: older Java clients fail on a feature whose lowest level is 0.
     lowest = 0 if call.version >= 4 else 1
     return ApiVersionsResponse(
-        api_keys=[_versions(served) for served in HANDLERS.values()],
+        api_keys=[_versions(served) for served in broker.served.values()],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
             for name, levels in SUPPORTED.items()

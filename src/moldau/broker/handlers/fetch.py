@@ -3,7 +3,8 @@
 v16 tells of a new leader. Below v4 records would have to be turned into older formats.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
@@ -100,7 +101,8 @@ class _Fetch:
         try:
             plan = self._plan()
         except ColdError as error:
-            self._broker.logs.warm(error.partition, error.cold, self.start)
+            self._call.on_close = self._give_up
+            self._warm(error, self._start_again)
             return
         is_late = self._until <= self._call.received.monotonic
         if is_late or plan.is_urgent or plan.size >= self._bytes_min:
@@ -108,6 +110,17 @@ class _Fetch:
             self._load(plan)
         else:
             self._park(plan)
+
+    def _start_again(self) -> None:
+        if not self.is_done:
+            self.start()
+
+    def _give_up(self) -> None:
+        """Do not begin to wait: there is nobody to answer to."""
+        self.is_done = True
+
+    def _warm(self, error: ColdError, then: Callable[[], None]) -> None:
+        self._broker.logs.warm(error.partition, error.cold, partial(self._call.attempt, then))
 
     def _plan(self) -> Plan:
         room = min(self._call.room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
@@ -133,6 +146,9 @@ class _Fetch:
 
     def look_again(self) -> None:
         """Answer if there is enough now; only what has changed is looked at."""
+        self._call.attempt(self._look_again)
+
+    def _look_again(self) -> None:
         woken, self._woken = self._woken, {}
         for replica in woken:
             wanted = self._watched[replica]
@@ -140,8 +156,8 @@ class _Fetch:
                 found = look(self._broker, wanted, self._isolation, self._bytes_max, whole=True)
             except ColdError:
                 break
-            if found.is_urgent:
-                break
+            if found.is_urgent or found.error is not None:
+                break  # when it began to wait there was none
             self._available[replica] = found.size
         else:
             if sum(self._available.values()) < self._bytes_min:
@@ -153,7 +169,7 @@ class _Fetch:
     def expire(self) -> None:
         """Answer with what there is."""
         self._unwatch()
-        self._finish()
+        self._call.attempt(self._finish)
 
     def _leave(self) -> None:
         """Wait no more: there is nobody to answer to."""
@@ -171,7 +187,7 @@ class _Fetch:
         try:
             plan = self._plan()
         except ColdError as error:
-            self._broker.logs.warm(error.partition, error.cold, self._finish)
+            self._warm(error, self._finish)
             return
         self._load(plan)
 
@@ -185,7 +201,10 @@ class _Fetch:
             self._answer(plan, Loaded((), None))
             return
         self._broker.fetch_bytes_out += plan.size
-        self._broker.logs.load(plan.pieces, lambda loaded: self._answer(plan, loaded))
+        self._broker.logs.load(plan.pieces, partial(self._loaded, plan))
+
+    def _loaded(self, plan: Plan, loaded: Loaded) -> None:
+        self._call.attempt(partial(self._answer, plan, loaded))
 
     def _answer(self, plan: Plan, loaded: Loaded) -> None:
         contents = iter(loaded.contents)

@@ -1,21 +1,18 @@
 """IncrementalAlterConfigs v0-v1: single configs of resources, and loggers. v1 flexible."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.config_resources import (
     BROKER_LOGGER,
     Outcome,
-    Settled,
+    alter,
     alter_loggers,
     check_broker_name,
 )
-from moldau.broker.error_texts import text_of
-from moldau.broker.forwarding import decide
 from moldau.controller.commands import IncrementalAlterConfigs
 from moldau.metadata.configs import ResourceType
-from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -37,10 +34,14 @@ def handle_incremental_alter_configs(
         alter_loggers(broker, resource.configs, validate_only=request.validate_only)
         return True
 
-    settled = Settled(request.resources, do)
-    left = settled.left(request.resources)
+    def command_of(left: Sequence[AlterConfigsResource]) -> IncrementalAlterConfigs:
+        return IncrementalAlterConfigs(
+            IncrementalAlterConfigsRequest(resources=left, validate_only=request.validate_only)
+        )
 
-    def response(decided: Iterable[Outcome]) -> IncrementalAlterConfigsResponse:
+    def response_of(
+        rows: Iterable[tuple[AlterConfigsResource, Outcome]],
+    ) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(
             responses=[
                 AlterConfigsResourceResponse(
@@ -49,22 +50,8 @@ def handle_incremental_alter_configs(
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,
                 )
-                for resource, outcome in zip(
-                    request.resources, settled.outcomes(decided), strict=True
-                )
+                for resource, outcome in rows
             ]
         )
 
-    def answer(outcome: IncrementalAlterConfigsResponse | ErrorCode) -> None:
-        if isinstance(outcome, ErrorCode):
-            call.answer(response([Outcome(outcome, text_of(outcome))] * len(left)))
-        else:
-            call.answer(
-                response(Outcome(each.error_code, each.error_message) for each in outcome.responses)
-            )
-
-    if not left:
-        return response(())
-    wish = IncrementalAlterConfigsRequest(resources=left, validate_only=request.validate_only)
-    decide(broker, IncrementalAlterConfigs(wish), answer)
-    return None
+    return alter(broker, call, request.resources, do, command_of, response_of)

@@ -3,6 +3,7 @@
 v8 earliest local, v9 latest tiered, v11 earliest not yet uploaded: here all is local.
 """
 
+from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
@@ -89,7 +90,9 @@ class _Listing:
             except ReplicaError as error:
                 row.error_code = error.code
             except DiskColdError as cold:
-                self._broker.logs.warm(replica.partition, cold, self.go_on)
+                self._broker.logs.warm(
+                    replica.partition, cold, partial(self._call.attempt, self.go_on)
+                )
                 return
             except UNREADABLE as error:
                 self._broker.logs.failed(replica.partition, error)

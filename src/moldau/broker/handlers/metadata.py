@@ -70,7 +70,7 @@ def handle_metadata(
     # What is being created is unknown still, as Kafka says, and clients ask again. But we wait a
     # moment to be able to say why a topic cannot be.
     entropy = broker.environment.entropy(UUID_BYTES * len(missing))
-    decide(broker, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
+    decide(broker, call, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
     return None
 
 

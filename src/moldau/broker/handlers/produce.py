@@ -56,15 +56,12 @@ def handle_produce(
         topics = _last_of_each(topics)
     request = _Request(broker, call, produce.acks, produce.transactional_id)
     response = request.append(memoryview(data), topics)
-    if produce.acks == ACKS_NONE:
-        if request.has_errors:
-            call.hang_up()  # a client that wants no answer hears of an error in no other way
-        else:
-            call.answer(None)
-        return None
     if request.waiting:
         deadline = call.received.monotonic + produce.timeout_ms / 1000
         broker.write_deadlines.add(deadline, request)
+        return None
+    if produce.acks == ACKS_NONE:
+        request.end()
         return None
     return response
 
@@ -158,7 +155,8 @@ class _Request:
             current_leader=_NO_LEADER,
         )
         end = last_offset + 1
-        if acks != ACKS_NONE and not (is_duplicate and end <= log.high_watermark):
+        if not (is_duplicate and end <= log.high_watermark):
+            # With acks=0 too: the turn's write may fail, and then the connection is closed.
             self.waiting[replica] = row
             replica.wait_stored(Offset(end), self)
         return row
@@ -269,15 +267,25 @@ class _Request:
         self.is_done = True
         for replica, row in self.waiting.items():
             replica.unwait(self)
-            self._refuse(
-                row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
-            )
-        self._call.answer(self._response)
+            if self._acks != ACKS_NONE:
+                self._refuse(
+                    row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
+                )
+        self.end()
 
     def _answer(self) -> None:
         self.is_done = True
         self._broker.write_deadlines.done()
-        self._call.answer(self._response)
+        self.end()
+
+    def end(self) -> None:
+        """Answer; a client that wants no answer hears of an error in no other way than this."""
+        if self._acks != ACKS_NONE:
+            self._call.answer(self._response)
+        elif self.has_errors:
+            self._call.hang_up()
+        else:
+            self._call.answer(None)
 
 
 def _corruption(records: Writable) -> ErrorCode:

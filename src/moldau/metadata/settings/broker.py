@@ -41,7 +41,9 @@ class OwnSettings(Settings):
     moldau_connection_unsent_max_bytes = Long(64 * MEBI, at_least(MEBI))
     moldau_disk_free_warn_bytes = Long(10 * 1024 * MEBI, at_least(0))
     moldau_disk_reserve_bytes = Long(64 * MEBI, at_least(0))
-    moldau_metrics_listener = Text("", like(r"|[^\s:]+:[0-9]{1,5}", "host:port, or empty"))
+    moldau_metrics_listener = Text(
+        "", like(r"|(\[[0-9a-fA-F:]+\]|[^\s:]+):[0-9]{1,5}", "host:port, or empty")
+    )
     moldau_open_files_max = Int(10_000, at_least(16), LOW)
     moldau_shutdown_max_ms = Int(30_000, at_least(0))
 

@@ -1,3 +1,4 @@
+from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.handlers.api_versions import handle_api_versions, unsupported_version
 from moldau.broker.served import HANDLERS
@@ -18,25 +19,41 @@ class Nobody:
     def hang_up(self, *_: object) -> None:
         raise AssertionError
 
+    def failed(self, *_: object) -> None:
+        raise AssertionError
 
-def ask(version: int, **fields: object) -> tuple[ApiVersionsResponse, Peer]:
+
+def ask(
+    version: int, broker: Broker | None = None, **fields: object
+) -> tuple[ApiVersionsResponse, Peer]:
     peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
     call = Call(API_VERSIONS, version, 1, None, peer, Instant(0.0, 0), Nobody())
     given = {"client_software_name": "librdkafka", "client_software_version": "2.10.0"} | fields
     request = ApiVersionsRequest(**given)
-    broker = bare_broker()
+    broker = broker or bare_broker()
     broker.metadata_offset = 42
     return handle_api_versions(broker, call, request), peer
 
 
 def test_what_is_served_is_advertised_and_nothing_else() -> None:
-    response, _ = ask(4)
+    response, _ = ask(4, bare_broker(moldau_metrics_listener="localhost:0"))
     advertised = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
     assert advertised == {key: (each.first, each.last) for key, each in HANDLERS.items()}
     assert advertised[API_VERSIONS] == (0, 5)
     # KAFKA-18659: librdkafka wants Produce from 0. InitProducerId 6 needs two-phase commit.
     for key, versions in ((0, (0, 13)), (1, (4, 18)), (22, (0, 5))):
         assert advertised.get(key, versions) == versions
+
+
+def test_clients_are_asked_for_their_metrics_only_where_somebody_can_read_them() -> None:
+    response, _ = ask(4)
+    left_out = set(HANDLERS) - {each.api_key for each in response.api_keys}
+    assert {HANDLERS[key].api.module for key in left_out} == {
+        "get_telemetry_subscriptions",
+        "push_telemetry",
+    }
+    # What is not advertised is not answered either.
+    assert not left_out & set(bare_broker().served)
 
 
 def test_every_handler_that_is_named_is_there() -> None:

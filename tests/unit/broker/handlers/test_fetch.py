@@ -1,6 +1,7 @@
 import pytest
 
 from moldau._native.records import read_batches
+from moldau.broker.handlers import fetch as fetch_module
 from moldau.broker.handlers.fetch import handle_fetch
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.log.config import Durability, LogConfig
@@ -12,6 +13,7 @@ from moldau.protocol.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
+from moldau.protocol.stored.cluster_metadata import RemoveTopicRecord
 from moldau.records.batch import TRANSACTIONAL
 from tests.unit.broker.world import NODE, TOPIC, TOPIC_ID, Connection, World
 from tests.unit.log.logs import batch_of
@@ -331,6 +333,67 @@ def test_nobody_waits_for_a_peer_that_is_gone():
     w.last_call.on_close()
     w.produce_with(Connection(), batch_of())
     assert (w.logs.loads, len(w.broker.parking)) == (0, 0)
+
+
+def test_nobody_begins_to_wait_for_a_peer_that_is_gone():
+    w = world(config=LogConfig(segment_bytes=200))
+    for _ in range(3):
+        w.write(batch_of())
+    w.disk.cold.update(segment.path for segment in w.log().log.segments)
+    fetch(w, wanted(offset=1), min_bytes=1 << 19, max_wait_ms=1 << 30)
+    w.last_call.on_close()
+    w.logs.catch_up()
+    assert (w.logs.loads, len(w.broker.parking)) == (0, 0)
+
+
+def test_who_waits_hears_when_the_topic_is_deleted():
+    w = world()
+    fetch(w, wanted())
+    w.broker.image.replay(RemoveTopicRecord(topic_id=TOPIC_ID))
+    w.replicas.remove(PARTITION)
+    w.flush()
+    assert rows(answered(w))[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_all_who_wait_are_answered_when_the_broker_stops():
+    w = world()
+    connections = [Connection() for _ in range(3)]
+    for connection in connections:
+        fetch(w, wanted(), connection=connection, max_wait_ms=60_000)
+    w.broker.parking.let_go()
+    assert [len(each.answers) for each in connections] == [1, 1, 1]
+    assert len(w.broker.parking) == 0
+
+
+def test_a_fetch_that_fails_while_it_waits_is_answered_and_disturbs_no_other(monkeypatch):
+    w = world()
+    fails, works = Failing(), Connection()
+    for connection in (fails, works):
+        fetch(w, wanted(), connection=connection)
+    plan = fetch_module.plan_fetch
+    calls = []
+
+    def plan_once(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise RuntimeError("oops")
+        return plan(*arguments)
+
+    monkeypatch.setattr(fetch_module, "plan_fetch", plan_once)
+    w.produce_with(Connection(), batch_of())
+    assert [str(error) for error in fails.failures] == ["oops"]
+    assert len(works.answers) == 1
+
+
+class Failing(Connection):
+    """Notes failures, as a connection does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures = []
+
+    def failed(self, _call, error) -> None:
+        self.failures.append(error)
 
 
 def test_a_thousand_waiting_fetches_are_woken_in_slices():

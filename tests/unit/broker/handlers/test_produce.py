@@ -66,6 +66,23 @@ def test_acks_none_with_an_error_hangs_up():
     assert not w.connection.is_open
 
 
+def test_acks_none_that_could_not_be_written_hangs_up():
+    w = World()
+    w.disk = ColdDisk(capacity_bytes=3000)
+    w.create()
+    assert w.write_silently(batch_of(value=b"x" * 4000)) == [None]
+    assert not w.connection.is_open
+
+
+def test_acks_none_is_not_disturbed_by_a_slow_disk():
+    w = world(durability=Durability.FSYNC)
+    w.produce(produce_request({0: batch_of()}, acks=0, timeout_ms=500))
+    w.flush()
+    w.environment.run(1.0)
+    assert w.connection.answers == [None]
+    assert w.connection.is_open
+
+
 def test_other_acks_are_refused():
     row = world().write(batch_of(), acks=2)
     assert (row.error_code, row.base_offset) == (ErrorCode.INVALID_REQUIRED_ACKS, -1)

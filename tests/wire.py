@@ -78,6 +78,9 @@ class Wire:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.stream.close()
         self.socket.close()
 
