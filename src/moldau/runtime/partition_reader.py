@@ -101,13 +101,12 @@ class PartitionReader:
     def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
         """Read pieces; what is not in memory, and all of it then, comes later."""
         buffer = self._pool.take(sum(piece.extent.length for piece in pieces))
-        view = memoryview(buffer)
         contents: list[Buffer | None] = []
         cold: list[_Cold] = []
         end = 0
         for number, (partition, extent) in enumerate(pieces):
             start, end = end, end + extent.length
-            into = view[start:end]
+            into = buffer[start:end]
             try:
                 disk = self._store.place_of(partition).disk
                 if not isinstance(disk, FileDisk):
