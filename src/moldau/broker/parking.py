@@ -51,8 +51,10 @@ class Parking:
             self._settle_soon()
 
     def settle(self) -> None:
-        """Let those that were woken look again; a shell may call it at the end of a turn."""
+        """Let those that were woken look again; a shell calls it at the end of a turn as well."""
         woken = self._woken
+        if not woken:
+            return
         for parked in list(woken)[:LOOKS_PER_TURN]:
             del woken[parked]
             if not parked.is_done:

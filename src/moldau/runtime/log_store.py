@@ -175,8 +175,10 @@ class LogStore:
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""
-        staged, self._staged = self._staged, {}
         failures: dict[TopicPartition, AppendError] = {}
+        if not self._staged:
+            return failures
+        staged, self._staged = self._staged, {}
         hosts: dict[DirectoryHost, None] = {}
         now = self._now or self._context.clock()
         self._now = None
