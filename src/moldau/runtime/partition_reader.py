@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
+from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
@@ -45,9 +46,10 @@ class PartitionReader:
         checked: Checked,
         *,
         leader_epoch: LeaderEpoch,
+        now: Instant,
     ) -> Appended:
         """Stage a client's batches."""
-        return self._store.append(partition, data, checked, leader_epoch=leader_epoch)
+        return self._store.append(partition, data, checked, leader_epoch=leader_epoch, now=now)
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""
