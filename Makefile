@@ -47,6 +47,7 @@ clean:  ## Remove everything that the other targets made
 	rm -rf .venv .cache build dist *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache \
 	  .hypothesis .import_linter_cache
 	find src -name '*.so' -delete
+	find src -name __pycache__ -prune -exec rm -r {} +
 	rm -f src/moldau/_native/*.c
 
 .PHONY: python

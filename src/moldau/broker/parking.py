@@ -51,7 +51,9 @@ class Parking:
             self._settle_soon()
 
     def settle(self) -> None:
-        """Let those that were woken look again; a shell may call it at the end of a turn."""
+        """Let those that were woken look again; a shell calls it at the end of a turn as well."""
+        if not self._woken:
+            return
         woken = list(self._woken)[:LOOKS_PER_TURN]
         for parked in woken:
             del self._woken[parked]

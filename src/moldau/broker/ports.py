@@ -84,6 +84,7 @@ class LogsPort(Protocol):
         checked: Checked,
         *,
         leader_epoch: LeaderEpoch,
+        now: Instant,
     ) -> Appended:
         """Stage a client's batches, which stay where they are until the turn's end.
 

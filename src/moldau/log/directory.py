@@ -35,6 +35,7 @@ from moldau.log.survey import Survey
 POINTS_SECONDS: Final = 1.0
 OTHERS_SECONDS: Final = 5.0
 OPENING_CACHE_BYTES: Final = 1 << 20
+_MEMORY: Final = Durability.MEMORY  # a member is slow to look up
 
 
 class Opened(NamedTuple):
@@ -246,15 +247,20 @@ class LogDirectory:
         log = self.logs.get(partition)
         if log is None or partition in self._folderless:
             return
-        if self._durability is not Durability.MEMORY:
+        if self._durability is not _MEMORY:
             logs = self._due if log.is_sync_due(now) else self._waiting
             logs[partition] = log
 
+    @property
+    def is_commit_due(self) -> bool:
+        """Whether anything is to be synced now."""
+        if self.failure is not None or self._durability is _MEMORY:
+            return False
+        return bool(self._due or self._new_files or self._new_names)
+
     def take_commit(self, now: Instant) -> Commit | None:
         """Return what is to be synced now, if anything; `committed` or `put_back` follows."""
-        if self.failure is not None or self._durability is Durability.MEMORY:
-            return None
-        if not self._due and not self._new_files and not self._new_names:
+        if not self.is_commit_due:
             return None
         due, self._due = self._due, {}
         for partition in due:
@@ -307,7 +313,7 @@ class LogDirectory:
         Recovery points at every roll, and at most every second: they bound what is checked after
         a crash, and tell a torn write from damage. The others every five seconds.
         """
-        if self.failure is not None or self._durability is Durability.MEMORY:
+        if self.failure is not None or self._durability is _MEMORY:
             return []
         paths = []
         if everything or self._are_points_due(now):
@@ -374,7 +380,7 @@ class LogDirectory:
 
         Below the recovery point on the device, a gap is no loss: a crash may undo a part of either.
         """
-        if self._durability is Durability.MEMORY:
+        if self._durability is _MEMORY:
             return self.logs[partition].log_end
         return self._checkpoints.find_stored(RECOVERY_POINTS, partition)
 

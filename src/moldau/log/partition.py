@@ -37,7 +37,10 @@ from moldau.log.state import LogState, SegmentMaker
 from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
-_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
+# Members are slow to look up, and these are asked for every append.
+_CLIENT: Final = Origin.CLIENT
+_FSYNC: Final = Durability.FSYNC
+_MEMORY: Final = Durability.MEMORY
 
 
 class Appended(NamedTuple):
@@ -129,7 +132,7 @@ class PartitionLog:
     @property
     def stored_offset(self) -> Offset:
         """What this replica may vouch for, as its durability has it."""
-        if self._durability is Durability.FSYNC:
+        if self._durability is _FSYNC:
             return self._state.synced
         return self._state.written_offset
 
@@ -222,9 +225,9 @@ class PartitionLog:
 
     def is_sync_due(self, now: Instant) -> bool:
         """Return whether what is dirty should be synced now."""
-        if self._durability is Durability.MEMORY or not self._dirty:
+        if self._durability is _MEMORY or not self._dirty:
             return False
-        if self._durability is Durability.FSYNC or self._dirty.has_closed:
+        if self._durability is _FSYNC or self._dirty.has_closed:
             return True
         config = self._maker.config
         if self._flushed_at is None:

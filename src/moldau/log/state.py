@@ -96,7 +96,9 @@ class LogState:
     @property
     def written_offset(self) -> Offset:
         """The end of what was given to the disk."""
-        return self.tail.marked_end_offset
+        tail = self.segments[-1].tail  # not `self.tail`: every append asks several times
+        assert tail is not None, "the last segment is written"
+        return tail.marked_end_offset
 
 
 def empty_log(maker: SegmentMaker, start_offset: Offset, now_ms: int) -> LogState:

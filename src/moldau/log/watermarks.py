@@ -25,7 +25,7 @@ class Watermarks:
         self._state = state
         self._high = state.log_start
         self._high_place: Place | None = None
-        self._writes: deque[tuple[Offset, Offset, int]] = deque(maxlen=WRITES_KEPT)
+        self._writes: deque[Place] = deque(maxlen=WRITES_KEPT)
 
     @property
     def high(self) -> Offset:
@@ -45,7 +45,7 @@ class Watermarks:
         active = self._state.segments[-1]
         tail = active.tail
         assert tail is not None, "the last segment is written"
-        self._writes.append((tail.marked_end_offset, active.base_offset, active.size))
+        self._writes.append(Place(tail.marked_end_offset, active.base_offset, Position(active.size)))
 
     def advance(self, offset: Offset) -> bool:
         """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
@@ -85,9 +85,7 @@ class Watermarks:
         found = writes[-1]
         if found[0] != offset:
             found = writes[bisect_left(writes, (offset,))]
-            if found[0] != offset:
-                return None
-        return Place(found[0], found[1], Position(found[2]))
+        return found if found[0] == offset else None
 
     def bound(self, isolation: Isolation) -> Place:
         """Return the end of what a reader sees."""

@@ -138,7 +138,7 @@ class DirectoryHost:
 
     def take_commit(self) -> Commit | None:
         """Return what is to be synced now."""
-        return self.core.take_commit(self._clock())
+        return self.core.take_commit(self._clock()) if self.core.is_commit_due else None
 
     def committed(self, commit: Commit) -> None:
         """Take note of a commit."""

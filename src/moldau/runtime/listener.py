@@ -282,7 +282,6 @@ class Listener:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        self._is_turning = False
         self._now = None
         try:
             self._on_turn()
@@ -291,6 +290,8 @@ class Listener:
             if self._starved and self.buffers.has_room:
                 self._awake += self._starved
                 self._starved = []
+            # Whoever was woken until here has this turn; whoever is woken from here on, the next.
+            self._is_turning = False
             awake, self._awake = self._awake, []
             if awake:
                 self._take_turns(awake)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
@@ -35,6 +35,7 @@ from moldau.runtime.turns import collection_paused
 
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
+_FSYNC: Final = Durability.FSYNC  # a member is slow to look up
 TICK_SECONDS = 1.0
 SLICE_PARTITIONS = 64
 """How many partitions a chore looks at before others have their turn on the loop."""
@@ -77,7 +78,7 @@ class LogStore:
         ]
         self._places = self._find_places()
         self._staged: dict[TopicPartition, tuple[DirectoryHost, PartitionLog]] = {}
-        self._now: Instant | None = None  # of this wake-up: clocks are slow to read
+        self._now: Instant | None = None  # of this wake-up
         self.cleaner: Cleaner | None = None
         if settings.cleaner is not None:
             logs = HostedLogs(self._places, context.clock, listener)
@@ -142,10 +143,15 @@ class LogStore:
         checked: Checked,
         *,
         leader_epoch: LeaderEpoch,
+        now: Instant | None = None,
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> Appended:
-        """Stage batches as the leader; see `PartitionLog.append`."""
+        """Stage batches as the leader; see `PartitionLog.append`.
+
+        Whoever knows the time says so: clocks are slow to read.
+        """
+        self._now = now = now or self._now or self._context.clock()
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
@@ -155,7 +161,7 @@ class LogStore:
                 data,
                 checked,
                 leader_epoch=leader_epoch,
-                now=self._now or self._look_at_clock(),
+                now=now,
                 origin=origin,
                 transaction_version=transaction_version,
             )
@@ -170,13 +176,16 @@ class LogStore:
         log = host.core.get(partition)
         host.admit(len(data))
         host.guard(lambda: host.core.make_folder(partition))
-        log.append_stored(data, batches, now=self._now or self._look_at_clock())
+        self._now = self._now or self._context.clock()
+        log.append_stored(data, batches, now=self._now)
         self._staged[partition] = host, log
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""
-        staged, self._staged = self._staged, {}
         failures: dict[TopicPartition, AppendError] = {}
+        if not self._staged:
+            return failures
+        staged, self._staged = self._staged, {}
         hosts: dict[DirectoryHost, None] = {}
         now = self._now or self._context.clock()
         self._now = None
@@ -193,15 +202,11 @@ class LogStore:
                     host.exhausted()
                 continue
             host.core.note_change(partition, now)
-            if self._context.durability is not Durability.FSYNC:
+            if self._context.durability is not _FSYNC:
                 self._listener.stored(partition, log)
         for host in hosts:
             host.pool.wake()
         return failures
-
-    def _look_at_clock(self) -> Instant:
-        self._now = self._context.clock()
-        return self._now
 
     def changed(self, partition: TopicPartition) -> None:
         """A log was changed otherwise, as by a new leader epoch: have it synced."""

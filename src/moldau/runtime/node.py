@@ -277,9 +277,10 @@ class Node:
     # What parts ask for.
 
     def flush(self) -> None:
-        """Write what the requests of a turn have staged."""
+        """Write what the requests of a turn have staged, and answer who waited for it."""
         for partition, error in self._store.write().items():
             self._broker.replicas.failed(partition, error)
+        self._broker.parking.settle()
 
     def _is_known(self, topic: str, partition: int) -> bool:
         found = self._image.topics.find(topic)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
+from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
@@ -45,9 +46,10 @@ class PartitionReader:
         checked: Checked,
         *,
         leader_epoch: LeaderEpoch,
+        now: Instant,
     ) -> Appended:
         """Stage a client's batches."""
-        return self._store.append(partition, data, checked, leader_epoch=leader_epoch)
+        return self._store.append(partition, data, checked, leader_epoch=leader_epoch, now=now)
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""
@@ -101,13 +103,12 @@ class PartitionReader:
     def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
         """Read pieces; what is not in memory, and all of it then, comes later."""
         buffer = self._pool.take(sum(piece.extent.length for piece in pieces))
-        view = memoryview(buffer)
         contents: list[Buffer | None] = []
         cold: list[_Cold] = []
         end = 0
         for number, (partition, extent) in enumerate(pieces):
             start, end = end, end + extent.length
-            into = view[start:end]
+            into = buffer[start:end]
             try:
                 disk = self._store.place_of(partition).disk
                 if not isinstance(disk, FileDisk):

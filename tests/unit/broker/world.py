@@ -111,11 +111,9 @@ class Logs:
         self.loads = 0
         self.broken: list[tuple[TopicPartition, Exception]] = []
 
-    def append(self, partition, data, checked, *, leader_epoch):
+    def append(self, partition, data, checked, *, leader_epoch, now):
         log = self.logs[partition]
-        appended = log.log.append(
-            data, checked, leader_epoch=leader_epoch, now=self.environment.now()
-        )
+        appended = log.log.append(data, checked, leader_epoch=leader_epoch, now=now)
         self.staged[partition] = log
         return appended
 

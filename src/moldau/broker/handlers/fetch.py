@@ -215,9 +215,8 @@ class _Fetch:
             for found in plan.found
             if not (is_incremental and found.is_told)
         ]
-        now = self._broker.environment.now().monotonic
         try:
-            response.session_id, rows = self._selection.finish(rows, now)
+            response.session_id, rows = self._selection.finish(rows, self._call.received.monotonic)
             response.responses = _by_topic(rows)
         except FetchSessionError as error:
             response = FetchResponse(error_code=error.code)

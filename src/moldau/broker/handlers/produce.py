@@ -144,7 +144,11 @@ class _Request:
         records, checked = self._check(partition, data, log.config.max_message_bytes)
         base_offset, last_offset, append_time_ms, log_start, is_duplicate = (
             self._broker.logs.append(
-                replica.partition, records, checked, leader_epoch=replica.leader_epoch
+                replica.partition,
+                records,
+                checked,
+                leader_epoch=replica.leader_epoch,
+                now=self._call.received,
             )
         )
         row = PartitionProduceResponse(
