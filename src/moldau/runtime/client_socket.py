@@ -1,6 +1,7 @@
 """A client's connection on the event loop: bytes in, frames to the order machine, responses out."""
 
 import asyncio
+import time
 from typing import Final, Protocol, cast
 
 from moldau.broker.calls import Call, Peer
@@ -23,11 +24,11 @@ class Host(Protocol):
     buffers: ReceiveBuffers
     limits: ConnectionLimits
 
-    def received(self, size: int) -> Instant:
-        """Count received bytes, see to it that the turn ends, and return the time."""
+    def received(self, size: int) -> None:
+        """Count received bytes."""
 
     def now(self) -> Instant:
-        """Return the time of the turn that begins."""
+        """Return the time of the turn, and see to it that it ends."""
 
     def make_room(self) -> None:
         """End the turn early, because the arena is full."""
@@ -63,6 +64,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         "_transport",
         "_turn_bytes",
         "_unsent_seen",
+        "_whole_at",
         "active",
         "connection",
         "is_awake",
@@ -80,7 +82,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._is_closing = False
         # What was read and not started yet, when there is any.
         self._own: memoryview | None = None
-        self._start = self._end = self._limit = 0
+        self._start = self._end = self._limit = self._whole_at = 0
         self._turn_bytes = 0
         self._unsent_seen = 0
 
@@ -105,9 +107,16 @@ class ClientSocket(asyncio.BufferedProtocol):
     def buffer_updated(self, size: int) -> None:
         """Start the requests that are there."""
         host = self._host
-        now = host.received(size)
-        self.active = now.monotonic
+        host.received(size)
         self._turn_bytes += size
+        if self._own is not None:
+            self._end += size
+            if self._end < self._whole_at and self._turn_bytes < TURN_BYTES_MAX:
+                # A piece of a large frame, of which there are many: nothing starts, no turn begins.
+                self.active = time.monotonic()
+                return
+        now = host.now()
+        self.active = now.monotonic
         if self._own is None:
             buffers = host.buffers
             start = buffers.position
@@ -121,7 +130,6 @@ class ClientSocket(asyncio.BufferedProtocol):
             if rest < end:
                 self._settle(buffers.arena, rest, end)
         else:
-            self._end += size
             self._receive_own(now)
         self._go_on_reading()
 
@@ -172,7 +180,9 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._start = start
         self._end = start + size
         # A large frame is read to its end and no further: nothing is left over to be copied.
-        self._limit = start + wanted if wanted > CHUNK_BYTES else len(own)
+        is_large = wanted > CHUNK_BYTES
+        self._whole_at = start + wanted if is_large else 0
+        self._limit = self._whole_at if is_large else len(own)
 
     def _go_on_reading(self) -> None:
         transport = self._transport

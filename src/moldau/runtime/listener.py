@@ -240,13 +240,12 @@ class Listener:
 
     # ---------------------------------------------------------------------------------- turns
 
-    def received(self, size: int) -> Instant:
-        """Count received bytes, see to it that the turn ends, and return the time."""
+    def received(self, size: int) -> None:
+        """Count received bytes."""
         self._received_bytes.value += size
-        return self._now or self.now()
 
     def now(self) -> Instant:
-        """Return the time of the turn that begins."""
+        """Return the time of the turn, and see to it that it ends."""
         if self._now is None:
             self._now = now()
             self._schedule()
