@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from moldau._native.records import Record
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
+from moldau.log.appending import Appended
 from moldau.log.config import LogConfig
 from moldau.log.identity import MetaProperties
-from moldau.log.partition import Appended, PartitionLog
+from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.records.batch import build_batch, validate
 from moldau.runtime.log_opening import OpenContext

@@ -29,6 +29,11 @@ from moldau.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from moldau.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from moldau.protocol.schema import Message
 from tests.conformance import jars
 
@@ -169,7 +174,7 @@ class ApacheKafka:
         return answer
 
     def create_topic(self, name: str, configs: Mapping[str, str]) -> TopicId:
-        """Create a topic with one partition."""
+        """Create a topic with one partition, and wait until the broker knows it."""
         topic = CreatableTopic(
             name=name,
             num_partitions=1,
@@ -179,6 +184,13 @@ class ApacheKafka:
         )
         answer = self.ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7)
         assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+        known = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+        )
+        deadline = time.monotonic() + TOOL_SECONDS_MAX
+        while self.ask(known, MetadataResponse, 9).topics[0].error_code:
+            assert time.monotonic() < deadline, f"{name} does not come"
+            time.sleep(0.05)
         return TopicId(answer.topics[0].topic_id)
 
     def _is_ready(self) -> bool:

@@ -20,12 +20,6 @@ from moldau.metadata.settings.describe import (
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.kinds import Kind
 from moldau.metadata.settings.properties import parse_properties
-from moldau.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
 from moldau.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -82,8 +76,8 @@ KAFKA_DEFAULTS = {
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     with apache_kafka(tmp_path_factory.mktemp("kafka"), STATIC) as node:
-        create(node, "plain", {})
-        create(node, "tuned", TOPIC)
+        node.create_topic("plain", {})
+        node.create_topic("tuned", TOPIC)
         yield node
 
 
@@ -180,25 +174,6 @@ def with_kafka_default(entry: Entry) -> Entry:
             if default is not None or synonym.source is not Source.DEFAULT
         ),
     )
-
-
-def create(kafka: ApacheKafka, topic: str, configs: Mapping[str, str]) -> None:
-    created = kafka.ask(
-        CreateTopicsRequest(
-            topics=[
-                CreatableTopic(
-                    name=topic,
-                    num_partitions=1,
-                    replication_factor=1,
-                    configs=[CreatableTopicConfig(name=n, value=v) for n, v in configs.items()],
-                )
-            ],
-            timeout_ms=30_000,
-        ),
-        CreateTopicsResponse,
-        7,
-    )
-    assert [item.error_message for item in created.topics] == [None]
 
 
 def alter(

@@ -8,7 +8,7 @@ from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.partition import Appended
+from moldau.log.appending import Appended
 from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse

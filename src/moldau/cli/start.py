@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -74,7 +75,7 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 
 async def _run(static: dict[str, str]) -> int:
-    node = Node(static)
+    node = Node(static, grown=gc.freeze)
     stopping = asyncio.Event()
 
     def stop() -> None:

@@ -22,6 +22,16 @@ from moldau.log.sparse_index import RELATIVE_OFFSET_MAX
 from moldau.log.state import LogState, SegmentMaker
 
 
+class Appended(NamedTuple):
+    """Where a batch is or, if it had been sent before, was."""
+
+    base_offset: Offset
+    last_offset: Offset
+    append_time_ms: int  # -1 unless the topic has log append time
+    log_start: Offset
+    is_duplicate: bool = False
+
+
 class _Filled(NamedTuple):
     """A segment that is full, with what is still to be written to it."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from moldau._native.log import Tail, assign
 from moldau._native.records import Batch
@@ -10,7 +10,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.appending import Appender
+from moldau.log.appending import Appended, Appender
 from moldau.log.config import Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
@@ -41,16 +41,6 @@ from moldau.log.watermarks import Watermarks
 _CLIENT: Final = Origin.CLIENT
 _FSYNC: Final = Durability.FSYNC
 _MEMORY: Final = Durability.MEMORY
-
-
-class Appended(NamedTuple):
-    """Where a batch is or, if it had been sent before, was."""
-
-    base_offset: Offset
-    last_offset: Offset
-    append_time_ms: int  # -1 unless the topic has log append time
-    log_start: Offset
-    is_duplicate: bool = False
 
 
 class PartitionLog:

@@ -10,6 +10,7 @@ from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.log.appending import Appended
 from moldau.log.config import DAY_MS, Durability, LogConfig
 from moldau.log.errors import (
     AppendError,
@@ -17,7 +18,7 @@ from moldau.log.errors import (
     PartitionOfflineError,
     StorageFullError,
 )
-from moldau.log.partition import Appended, PartitionLog
+from moldau.log.partition import PartitionLog
 from moldau.log.producers import Origin
 from moldau.log.state import Notice
 from moldau.log.validation import Checked, Writable

@@ -1,7 +1,6 @@
 """Acting on committed metadata: this broker's logs, leaders and settings follow the image."""
 
 import asyncio
-import gc
 import logging
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -69,6 +68,7 @@ class MetadataApplier:
         flush: Callable[[], None],
         settings_changed: Callable[[], None],
         applied: Callable[[Offset], None],
+        grown: Callable[[], None],
     ) -> None:
         self._broker = broker
         self._store = store
@@ -77,6 +77,7 @@ class MetadataApplier:
         """Write what requests of this turn have staged: a log is changed between writes."""
         self._settings_changed = settings_changed
         self._applied = applied
+        self._grown = grown
         self._queue: deque[Change] = deque()
         self._wake = asyncio.Event()
         self._touched = _Touched()
@@ -183,9 +184,7 @@ class MetadataApplier:
                 if isinstance(record, AbortTransactionRecord):
                     self._undo()
         if len(records) >= LARGE:
-            # Looking for garbage among them, again and again while more come, would take turns
-            # of a tenth of a second.
-            gc.freeze()
+            self._grown()
         if not image.is_in_transaction:
             touched, self._touched = self._touched, _Touched()
             await self._act(touched)

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -73,9 +73,14 @@ class Node:
     to be stopped.
     """
 
-    def __init__(self, static: dict[str, str]) -> None:
-        """Take the texts of the settings, from file and command line."""
+    def __init__(self, static: dict[str, str], *, grown: Callable[[], None] = lambda: None) -> None:
+        """Take the texts of the settings, from file and command line.
+
+        `grown` is called when very many objects have come that stay: a process that is nothing but
+        a node need not look for garbage among them, which would take turns of a tenth of a second.
+        """
         self._layers = BrokerLayers(static)
+        self._grown = grown
         self.settings = broker_settings(self._layers)
         self.metrics = Metrics()
         self.addresses: tuple[Address, ...] = ()
@@ -121,6 +126,7 @@ class Node:
         self._topic_configs.use(broker_settings(self._dynamic_layers(metadata.image)))
         self._watch = LogWatch()
         self._store = await self._open_logs()
+        self._grown()
         self._registration = Registration(
             self.settings, self.cluster_id, metadata.controller, lambda: self._applier.offset
         )
@@ -203,6 +209,7 @@ class Node:
             flush=self.flush,
             settings_changed=self._settings_changed,
             applied=lambda offset: metadata.snapshots.consider(self._image, offset),
+            grown=self._grown,
         )
 
     async def _serve(self) -> None:

@@ -12,8 +12,8 @@ from moldau.broker.ports import Loaded, Piece
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
+from moldau.log.appending import Appended
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
-from moldau.log.partition import Appended
 from moldau.log.validation import Checked, Writable
 from moldau.runtime.buffer_pool import BufferPool
 from moldau.runtime.disk import NOWAIT, FileDisk

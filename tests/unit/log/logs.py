@@ -5,10 +5,11 @@ from contextlib import suppress
 from moldau._native.records import Record, check_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFullError, DiskMissingError
+from moldau.log.appending import Appended
 from moldau.log.config import Durability, LogConfig
 from moldau.log.dirty import Dirty
 from moldau.log.index_pages import PageCache
-from moldau.log.partition import Appended, PartitionLog
+from moldau.log.partition import PartitionLog
 from moldau.log.producers import Origin
 from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
