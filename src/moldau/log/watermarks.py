@@ -45,7 +45,9 @@ class Watermarks:
         active = self._state.segments[-1]
         tail = active.tail
         assert tail is not None, "the last segment is written"
-        self._writes.append(Place(tail.marked_end_offset, active.base_offset, Position(active.size)))
+        self._writes.append(
+            Place(tail.marked_end_offset, active.base_offset, Position(active.size))
+        )
 
     def advance(self, offset: Offset) -> bool:
         """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
