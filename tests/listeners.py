@@ -50,6 +50,7 @@ class ToyLog:
     """
 
     def __init__(self) -> None:
+        self.turns = 0
         self.staged: list[tuple[Call, memoryview]] = []
         self.free: list[bytearray] = []
         self.failures: list[Exception] = []
@@ -88,6 +89,7 @@ class ToyLog:
         return None
 
     def on_turn(self) -> None:
+        self.turns += 1
         staged, self.staged = self.staged, []
         for call, records in staged:
             partition = PartitionProduceResponse(base_offset=zlib.crc32(records))

@@ -46,6 +46,14 @@ def test_requests_arrive_whole_however_they_are_cut() -> None:
             writer.join()
 
 
+def test_a_request_and_its_answer_take_one_turn() -> None:
+    with listener() as running:
+        client = running.client()
+        for _ in range(20):
+            client.check_produced(client.send_produce(b"records"), b"records")
+        assert running.call(lambda: running.log.turns) == 20
+
+
 def test_a_frame_may_be_large_but_not_larger_than_allowed() -> None:
     with listener(socket_request_max_bytes="20000000") as running:
         client = running.client()

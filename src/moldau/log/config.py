@@ -22,6 +22,11 @@ class Durability(Enum):
     MEMORY = "memory"  # the disk is none, for tests
 
 
+# For what every append asks: a member is slow to look up.
+FSYNC: Final = Durability.FSYNC
+MEMORY: Final = Durability.MEMORY
+
+
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """`segment_ms` is `segment.ms`, and so on; -1 turns `retention_*` off."""

@@ -16,7 +16,7 @@ from moldau.log.checkpoints import (
     render_clean_shutdown,
 )
 from moldau.log.commit import Commit, PartitionCommit
-from moldau.log.config import Durability, LogConfig
+from moldau.log.config import MEMORY, Durability, LogConfig
 from moldau.log.errors import MalformedFileError, PartitionOfflineError, StorageFullError
 from moldau.log.folders import FolderState, marked_name
 from moldau.log.identity import (
@@ -35,7 +35,6 @@ from moldau.log.survey import Survey
 POINTS_SECONDS: Final = 1.0
 OTHERS_SECONDS: Final = 5.0
 OPENING_CACHE_BYTES: Final = 1 << 20
-_MEMORY: Final = Durability.MEMORY  # a member is slow to look up
 
 
 class Opened(NamedTuple):
@@ -247,14 +246,14 @@ class LogDirectory:
         log = self.logs.get(partition)
         if log is None or partition in self._folderless:
             return
-        if self._durability is not _MEMORY:
+        if self._durability is not MEMORY:
             logs = self._due if log.is_sync_due(now) else self._waiting
             logs[partition] = log
 
     @property
     def is_commit_due(self) -> bool:
         """Whether anything is to be synced now."""
-        if self.failure is not None or self._durability is _MEMORY:
+        if self.failure is not None or self._durability is MEMORY:
             return False
         return bool(self._due or self._new_files or self._new_names)
 
@@ -313,7 +312,7 @@ class LogDirectory:
         Recovery points at every roll, and at most every second: they bound what is checked after
         a crash, and tell a torn write from damage. The others every five seconds.
         """
-        if self.failure is not None or self._durability is _MEMORY:
+        if self.failure is not None or self._durability is MEMORY:
             return []
         paths = []
         if everything or self._are_points_due(now):
@@ -380,7 +379,7 @@ class LogDirectory:
 
         Below the recovery point on the device, a gap is no loss: a crash may undo a part of either.
         """
-        if self._durability is _MEMORY:
+        if self._durability is MEMORY:
             return self.logs[partition].log_end
         return self._checkpoints.find_stored(RECOVERY_POINTS, partition)
 

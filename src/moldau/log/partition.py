@@ -11,7 +11,7 @@ from moldau.kernel.disk import Buffer, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.appending import Appended, Appender
-from moldau.log.config import Durability, LogConfig
+from moldau.log.config import FSYNC, MEMORY, Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
 from moldau.log.file_names import SNAPSHOT, segment_path
@@ -37,10 +37,7 @@ from moldau.log.state import LogState, SegmentMaker
 from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
-# Members are slow to look up, and these are asked for every append.
-_CLIENT: Final = Origin.CLIENT
-_FSYNC: Final = Durability.FSYNC
-_MEMORY: Final = Durability.MEMORY
+_CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
 
 
 class PartitionLog:
@@ -77,7 +74,7 @@ class PartitionLog:
             maker,
             self._appender,
             self._dirty,
-            is_durable=durability is not Durability.MEMORY,
+            is_durable=durability is not MEMORY,
         )
         self._flushed_at: float | None = None
 
@@ -122,7 +119,7 @@ class PartitionLog:
     @property
     def stored_offset(self) -> Offset:
         """What this replica may vouch for, as its durability has it."""
-        if self._durability is _FSYNC:
+        if self._durability is FSYNC:
             return self._state.synced
         return self._state.written_offset
 
@@ -215,9 +212,9 @@ class PartitionLog:
 
     def is_sync_due(self, now: Instant) -> bool:
         """Return whether what is dirty should be synced now."""
-        if self._durability is _MEMORY or not self._dirty:
+        if self._durability is MEMORY or not self._dirty:
             return False
-        if self._durability is _FSYNC or self._dirty.has_closed:
+        if self._durability is FSYNC or self._dirty.has_closed:
             return True
         config = self._maker.config
         if self._flushed_at is None:

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from moldau.log.appending import Appended
-from moldau.log.config import DAY_MS, Durability, LogConfig
+from moldau.log.config import DAY_MS, FSYNC, Durability, LogConfig
 from moldau.log.errors import (
     AppendError,
     DirectoryRefusedError,
@@ -36,7 +36,6 @@ from moldau.runtime.turns import collection_paused
 
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
-_FSYNC: Final = Durability.FSYNC  # a member is slow to look up
 TICK_SECONDS = 1.0
 SLICE_PARTITIONS = 64
 """How many partitions a chore looks at before others have their turn on the loop."""
@@ -203,7 +202,7 @@ class LogStore:
                     host.exhausted()
                 continue
             host.core.note_change(partition, now)
-            if self._context.durability is not _FSYNC:
+            if self._context.durability is not FSYNC:
                 self._listener.stored(partition, log)
         for host in hosts:
             host.pool.wake()
