@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from moldau.controller.cluster import ControllerSettings, InternalTopic
 from moldau.log.config import CleanupPolicy, CompressionType, LogConfig, TimestampType
+from moldau.metadata.configs import ALL_BROKERS, Configs, Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.effective import Texts, topic_settings
+from moldau.metadata.settings.effective import BrokerLayers, Texts, topic_settings
 from moldau.metadata.settings.kafka_resources import TopicSettings
 from moldau.runtime.cleaner import CleanerSettings
 from moldau.runtime.free_space import Thresholds
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1e300
 """Kafka's default, the largest number that there is, means no limit."""
+
+
+def dynamic_layers(static: Texts, configs: Configs, node_id: int) -> BrokerLayers:
+    """Return a broker's settings with what the cluster's metadata says of them."""
+    own = Resource(ResourceType.BROKER, str(node_id))
+    return BrokerLayers(static, configs.of(ALL_BROKERS), configs.of(own))
 
 
 def log_config_of(topic: TopicSettings) -> LogConfig:

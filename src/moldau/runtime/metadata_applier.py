@@ -13,7 +13,7 @@ from moldau.log.config import LogConfig
 from moldau.log.errors import AppendError, PartitionOfflineError
 from moldau.log.partition import PartitionLog
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
-from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.metadata.settings.effective import broker_settings
 from moldau.metadata.settings.setting import SettingError
 from moldau.metadata.topics import Partition, Topic, is_reserved
 from moldau.protocol.schema import Message
@@ -26,7 +26,7 @@ from moldau.protocol.stored.cluster_metadata import (
     TopicRecord,
 )
 from moldau.runtime.controller_host import Change
-from moldau.runtime.log_configs import TopicConfigs
+from moldau.runtime.log_configs import TopicConfigs, dynamic_layers
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.turns import Turns
 
@@ -340,12 +340,7 @@ class MetadataApplier:
     def _load_settings(self) -> None:
         """Take over what the image has set for brokers."""
         broker = self._broker
-        configs = broker.image.configs
-        layers = BrokerLayers(
-            broker.layers.static,
-            configs.of(ALL_BROKERS),
-            configs.of(Resource(ResourceType.BROKER, str(broker.node_id))),
-        )
+        layers = dynamic_layers(broker.layers.static, broker.image.configs, broker.node_id)
         try:
             settings = broker_settings(layers)
         except SettingError as error:

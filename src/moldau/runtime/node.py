@@ -15,8 +15,7 @@ from moldau.kernel.errors import ProtocolError
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import DirectoryRefusedError
 from moldau.log.identity import MetaProperties
-from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
-from moldau.metadata.image import ClusterImage
+from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.listeners import Listener as Address
@@ -28,7 +27,7 @@ from moldau.runtime.disk import FileDisk
 from moldau.runtime.event_loop import LoopDelay, LoopEnvironment, now
 from moldau.runtime.formatting import prepare_directories, prepare_memory
 from moldau.runtime.listener import Listener
-from moldau.runtime.log_configs import TopicConfigs, store_settings_of
+from moldau.runtime.log_configs import TopicConfigs, dynamic_layers, store_settings_of
 from moldau.runtime.log_opening import OpenContext
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.log_watch import Directories, LogWatch
@@ -123,7 +122,8 @@ class Node:
         metadata = await self._open_metadata()
         self._topic_configs = TopicConfigs(self._overrides_of)
         self._image = metadata.image  # until that of the broker is there
-        self._topic_configs.use(broker_settings(self._dynamic_layers(metadata.image)))
+        layers = dynamic_layers(self._layers.static, metadata.image.configs, self.settings.node_id)
+        self._topic_configs.use(broker_settings(layers))
         self._watch = LogWatch()
         self._store = await self._open_logs()
         self._grown()
@@ -298,12 +298,6 @@ class Node:
 
     def _log_config_of(self, topic: str) -> LogConfig:
         return self._topic_configs.of_topic(topic)[0]
-
-    def _dynamic_layers(self, image: ClusterImage) -> BrokerLayers:
-        own = Resource(ResourceType.BROKER, str(self.settings.node_id))
-        return BrokerLayers(
-            self._layers.static, image.configs.of(ALL_BROKERS), image.configs.of(own)
-        )
 
     def _settings_changed(self) -> None:
         """The broker goes by other settings: so do the controller and the logs."""
