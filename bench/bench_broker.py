@@ -1,6 +1,7 @@
 """Moldau beside Apache Kafka 4.3.1: same machine, same clients, same durability, in turns."""
 
 import mmap
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ SERVER_OPTIONS = ("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPause
 PAGE_CACHE = {"durability": "page-cache"}
 IDLE_SECONDS = 2
 MB = 1 << 20
-AT_HAND_BYTES = 1024 * MB
+AT_HAND_BYTES_MAX = 4096 * MB
 
 
 class Metric(NamedTuple):
@@ -171,13 +172,14 @@ def _measure(run: Run, side: Side) -> Load:
 
 
 def _have_memory() -> None:
-    """Touch what a run may need, and free it: the page cache grows into memory that is there.
+    """Touch memory and free it, so that the page cache grows into what is there.
 
-    The host of a virtual machine takes free memory back. To get it again costs whoever writes
-    next 3 s/GB, several times what is measured.
+    The host of a virtual machine takes free memory back, and has done so with 1 GB before a run
+    ends. To get it again costs whoever writes next 3 s/GB, several times what is measured.
     """
+    free_bytes = os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
-    mmap.mmap(-1, AT_HAND_BYTES, flags=flags).close()
+    mmap.mmap(-1, min(AT_HAND_BYTES_MAX, free_bytes // 2), flags=flags).close()
 
 
 def _row(what: str, metric: Metric, rounds: list[tuple[Load, Load]]) -> Row:
