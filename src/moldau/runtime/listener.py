@@ -195,19 +195,17 @@ class Listener:
     def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
         settings = self._settings
         monotonic = time.monotonic()
+        try:
+            self._set_options(accepted)
+            local = plain_host(accepted.getsockname()[0])
+        except OSError:
+            accepted.close()  # gone before it was here
+            return
         if not self._quota.admit(host, settings, monotonic):
             self._rejected.value += 1
             accepted.close()
             return
         self._accepted.value += 1
-        accepted.settimeout(0)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if settings.socket_send_buffer_bytes > 0:
-            accepted.setsockopt(
-                socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes
-            )
-        local = plain_host(accepted.getsockname()[0])
         advertised = advertised_to(settings, address, local)
         peer = Peer(address.name, host, advertised, port)
         client = ClientSocket(self, peer, monotonic)
@@ -216,6 +214,14 @@ class Listener:
         task = self._loop.create_task(self._connect(client, accepted))
         self._accepts.add(task)
         task.add_done_callback(self._accepts.discard)
+
+    def _set_options(self, accepted: socket.socket) -> None:
+        accepted.settimeout(0)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        size = self._settings.socket_send_buffer_bytes
+        if size > 0:
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
 
     async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
         try:
