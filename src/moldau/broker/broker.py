@@ -1,6 +1,5 @@
 """What handlers work with."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from moldau.broker.client_telemetry import ClientTelemetry
@@ -15,7 +14,6 @@ from moldau.broker.ports import (
     LogsPort,
 )
 from moldau.broker.producer_ids import ProducerIds
-from moldau.broker.served import Served, served_apis
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
@@ -49,11 +47,8 @@ class Broker:
     """How many bytes were read for fetches and are not sent yet."""
     parking: Parking = field(init=False)
     producer_ids: ProducerIds = field(init=False)
-    served: Mapping[int, Served] = field(init=False)
-    """The APIs that there are for clients, by their keys."""
 
     def __post_init__(self) -> None:
-        self.served = served_apis(has_metrics=bool(self.settings.moldau_metrics_listener))
         self.write_deadlines = Deadlines(self.environment)
         slots = self.settings.max_incremental_fetch_session_cache_slots
         self.fetch_sessions = FetchSessions(slots, self.environment.entropy)

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from moldau._native.frames import Frame, FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.served import Served
+from moldau.broker.served import HANDLERS, Served
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS
 from moldau.protocol.errors import ErrorCode
@@ -31,11 +31,11 @@ class Router:
     __slots__ = ("broker", "served", "splitter", "watch")
 
     def __init__(
-        self, broker: Broker, watch: Watch, served: Mapping[int, Served] | None = None
+        self, broker: Broker, watch: Watch, served: Mapping[int, Served] = HANDLERS
     ) -> None:
         self.broker = broker
         self.watch = watch
-        self.served = broker.served if served is None else served
+        self.served = served
         self.splitter = FrameSplitter({key: each.api.flexible for key, each in self.served.items()})
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:

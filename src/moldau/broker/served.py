@@ -1,6 +1,6 @@
 """The APIs that a broker serves: nothing else is advertised, and nothing else is answered."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -72,11 +72,11 @@ HANDLERS: Final[Mapping[int, Served]] = {
 _FOR_METRICS: Final = frozenset({"get_telemetry_subscriptions", "push_telemetry"})
 
 
-def served_apis(*, has_metrics: bool) -> Mapping[int, Served]:
-    """Return what a broker serves; clients push metrics only to one that tells them to somebody.
+def advertised_apis(*, has_metrics: bool) -> Sequence[Served]:
+    """Return what clients are told of: to push metrics only where they are told to somebody.
 
     So does Kafka. Some clients begin to push, and say so, as soon as they are let.
     """
-    if has_metrics:
-        return HANDLERS
-    return {key: each for key, each in HANDLERS.items() if each.api.module not in _FOR_METRICS}
+    return [
+        each for each in HANDLERS.values() if has_metrics or each.api.module not in _FOR_METRICS
+    ]

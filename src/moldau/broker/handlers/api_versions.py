@@ -8,7 +8,7 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.served import HANDLERS, Served
+from moldau.broker.served import HANDLERS, Served, advertised_apis
 from moldau.metadata.features import SUPPORTED
 from moldau.protocol.apis import API_VERSIONS
 from moldau.protocol.errors import ErrorCode
@@ -39,8 +39,9 @@ def handle_api_versions(
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     # KAFKA-17492: older Java clients fail on a feature whose lowest level is 0.
     lowest = 0 if call.version >= 4 else 1
+    has_metrics = bool(broker.settings.moldau_metrics_listener)
     return ApiVersionsResponse(
-        api_keys=[_versions(served) for served in broker.served.values()],
+        api_keys=[_versions(served) for served in advertised_apis(has_metrics=has_metrics)],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
             for name, levels in SUPPORTED.items()
