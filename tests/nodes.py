@@ -35,6 +35,12 @@ class RunningNode:
         host, _, port = self.output[-1].removeprefix(READY).rpartition(":")
         self.address = host, int(port)
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where it is, as clients want to be told."""
+        host, port = self.address
+        return f"{host}:{port}"
+
     def stop(self) -> str:
         """Have it end in good order; return what it logged."""
         self.process.send_signal(signal.SIGINT)
