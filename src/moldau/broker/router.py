@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from moldau._native.frames import Frame, FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.handlers.api_versions import unsupported_version
 from moldau.broker.served import HANDLERS, Served
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS
@@ -70,8 +71,6 @@ class Router:
             reason = f"API {call.api_key} is not served in version {call.version}"
             self.hang_up(call, ProtocolError(reason))
             return
-        from moldau.broker.handlers.api_versions import unsupported_version  # noqa: PLC0415
-
         call.version = 0
         call.answer(unsupported_version())
 

@@ -305,8 +305,7 @@ class Listener:
         for client in awake:
             try:
                 client.turn()
-            except Exception:  # noqa: BLE001
-                # The others have their turn whatever one connection runs into.
+            except Exception:  # noqa: BLE001 - the others have their turn whatever one runs into
                 _log.exception("a connection of %s failed", client.connection.peer.host)
                 client.abort()
 
