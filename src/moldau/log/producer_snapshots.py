@@ -1,6 +1,5 @@
 """Snapshots of all producers of a partition as of an offset (`.snapshot`), with a checksum."""
 
-import re
 from collections.abc import Iterable
 from struct import Struct
 from typing import Final
@@ -14,20 +13,8 @@ from moldau.protocol.stored.producer_snapshot import ProducerEntry, ProducerSnap
 
 VERSION: Final = 1
 
-_NAME = re.compile(r"([0-9]{20})\.snapshot")
 _HEAD = Struct(">hI")  # version, and the checksum of all that follows
 _CRC_BYTES: Final = 4
-
-
-def snapshot_name(offset: Offset) -> str:
-    """Return the name of the file with the state below `offset`."""
-    return f"{offset:020}.snapshot"
-
-
-def find_snapshot_offset(name: str) -> Offset | None:
-    """Return the offset that a snapshot's name says, None if it is another file."""
-    match = _NAME.fullmatch(name)
-    return Offset(int(match[1])) if match else None
 
 
 def encode_snapshot(states: Iterable[ProducerState]) -> bytes:

@@ -65,11 +65,6 @@ class Watermarks:
         # The producers were made anew: they do not know how far the log is acknowledged.
         self._state.producers.acknowledge(self._high)
 
-    def raise_to_start(self) -> None:
-        """The log starts later than before."""
-        if self._high < self._state.log_start:
-            self._set(self._state.log_start)
-
     def forget_places(self) -> None:
         """Segments were replaced."""
         self._writes.clear()

@@ -68,11 +68,6 @@ class Replica:
         self._writers: deque[tuple[Offset, Writer]] = deque()
         self._readers: dict[Reader, None] = {}
 
-    @property
-    def is_leader(self) -> bool:
-        """Whether clients write and read here."""
-        return self.log is not None
-
     def configure(self, min_in_sync: int, assigned: Sequence[int], in_sync: Sequence[int]) -> None:
         """Take over what metadata says of the set of replicas.
 

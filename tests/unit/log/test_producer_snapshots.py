@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from moldau._native.records import crc32c
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.log.errors import CorruptSnapshotError
-from moldau.log.producer_snapshots import (
-    decode_snapshot,
-    encode_snapshot,
-    find_snapshot_offset,
-    snapshot_name,
-)
+from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producer_state import ProducerState
 
 STATE = ProducerState(ProducerId(1), ProducerEpoch(2), 3, 4, Offset(5), 7, [(6, 7, 1, 4)])
@@ -30,17 +25,6 @@ def test_a_producer_without_batches_or_transaction() -> None:
     state = ProducerState(ProducerId(9), ProducerEpoch(0), 4, 1234)
     assert decode_snapshot("x", encode_snapshot([state])) == [state]
     assert decode_snapshot("x", encode_snapshot([])) == []
-
-
-def test_names() -> None:
-    assert snapshot_name(Offset(42)) == "00000000000000000042.snapshot"
-    assert find_snapshot_offset("00000000000000000042.snapshot") == 42
-    for name in (
-        "42.snapshot",
-        "00000000000000000042.snapshot.deleted",
-        "00000000000000000042.log",
-    ):
-        assert find_snapshot_offset(name) is None
 
 
 def test_every_flipped_bit_is_found() -> None:
