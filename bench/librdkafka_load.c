@@ -35,6 +35,7 @@ handle *rd_kafka_new(int kind, conf *, char *error, size_t size);
 topic *rd_kafka_topic_new(handle *, const char *name, void *no_conf);
 int rd_kafka_produce_batch(topic *, int32_t partition, int flags, message *, int count);
 int rd_kafka_flush(handle *, int timeout_ms);
+int rd_kafka_metadata(handle *, int all_topics, topic *, const void **, int timeout_ms);
 queue *rd_kafka_queue_new(handle *);
 int rd_kafka_consume_start_queue(topic *, int32_t partition, int64_t offset, queue *);
 ssize_t rd_kafka_consume_batch_queue(queue *, int timeout_ms, message **, size_t size);
@@ -113,6 +114,10 @@ int main(int argc, char **argv)
     handle *client = connect_to(produces ? PRODUCER : CONSUMER, argv[2], produces ? argv[5] : NULL);
     topic *its = rd_kafka_topic_new(client, argv[3], NULL);
     int partitions = atoi(argv[4]);
+    /* A producer that blocks on a full queue holds a lock that its topic's first metadata needs. */
+    const void *metadata;
+    if (rd_kafka_metadata(client, 0, its, &metadata, TIMEOUT_MS))
+        fail("metadata");
     double begun = now();
     if (produces)
         produce(client, its, partitions, strtoul(argv[6], NULL, 10), atol(argv[7]));
