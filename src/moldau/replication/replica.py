@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
+from moldau.replication.traffic import TopicTraffic
 
 if TYPE_CHECKING:
     from moldau.log.partition import PartitionLog
@@ -51,11 +52,13 @@ class Replica:
         "min_in_sync",
         "partition",
         "topic_id",
+        "traffic",
     )
 
-    def __init__(self, partition: TopicPartition, topic_id: TopicId) -> None:
+    def __init__(self, partition: TopicPartition, topic_id: TopicId, traffic: TopicTraffic) -> None:
         self.partition = partition
         self.topic_id = topic_id
+        self.traffic = traffic
         self.log: PartitionLog | None = None
         """None while it is being made, and when its directory has failed."""
         self.leader_epoch = LeaderEpoch(-1)

@@ -1,6 +1,6 @@
 """The partitions on this broker."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
@@ -9,6 +9,7 @@ from moldau.log.partition import PartitionLog
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
+from moldau.replication.traffic import TopicTraffic
 
 NO_TOPIC: Final = TopicId(bytes(16))
 
@@ -25,12 +26,18 @@ class Replicas:
         self._is_known = is_known
         """Whether the cluster has a partition, wherever it is."""
         self._replicas: dict[tuple[str, int], Replica] = {}
+        self._traffic: dict[str, TopicTraffic] = {}
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._replicas.values())
 
     def __len__(self) -> int:
         return len(self._replicas)
+
+    @property
+    def traffic(self) -> Mapping[str, TopicTraffic]:
+        """What came in and went out of each topic that has a partition here."""
+        return self._traffic
 
     # Finding.
 
@@ -83,7 +90,7 @@ class Replicas:
         if replica is None or replica.topic_id != topic_id:
             if replica is not None:
                 self.remove(partition)
-            replica = self._replicas[partition] = Replica(partition, topic_id)
+            replica = self._add(partition, topic_id)
         assert leader_epoch >= replica.leader_epoch, f"the leader epoch of {partition} moves back"
         if log.log_end and log.latest_epoch != leader_epoch:
             log.begin_epoch(leader_epoch)
@@ -107,7 +114,7 @@ class Replicas:
         """The partition's files cannot be used; it may not have been led before."""
         replica = self._replicas.get(partition)
         if replica is None:
-            replica = self._replicas[partition] = Replica(partition, topic_id)
+            replica = self._add(partition, topic_id)
         replica.is_offline = True
         replica.leave(self._absent(partition, replica))
 
@@ -115,7 +122,18 @@ class Replicas:
         """The partition is deleted, or is no longer this broker's."""
         replica = self._replicas.pop(partition, None)
         if replica is not None:
+            replica.traffic.partitions -= 1
+            if not replica.traffic.partitions:
+                del self._traffic[partition.topic]
             replica.leave(self._absent(partition, None))
+
+    def _add(self, partition: TopicPartition, topic_id: TopicId) -> Replica:
+        traffic = self._traffic.get(partition.topic)
+        if traffic is None:
+            traffic = self._traffic[partition.topic] = TopicTraffic()
+        traffic.partitions += 1
+        replica = self._replicas[partition] = Replica(partition, topic_id, traffic)
+        return replica
 
     # What logs say.
 

@@ -1,14 +1,17 @@
 """What a node counts and measures, and its text in Prometheus' format."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, Protocol, TypeAlias
 
 SECONDS: Final = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0, 30.0,
 )  # fmt: skip
 """The buckets of times: from a request in memory to a long poll."""
+
+
+Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 
 
 class Metric(Protocol):
@@ -42,6 +45,20 @@ class Gauge:
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """Return the value."""
         yield "", "", self._read()
+
+
+class Table:
+    """Values by their labels, all read when somebody looks: what comes and goes needs no care."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Iterable[tuple[str, float]]]) -> None:
+        self._read = read
+
+    def samples(self) -> Iterator[tuple[str, str, float]]:
+        """Return each value with its labels."""
+        for labels, value in self._read():
+            yield "", labels, value
 
 
 class Histogram:
@@ -78,8 +95,8 @@ class Metrics:
     """All metrics of a node, by name and labels."""
 
     def __init__(self) -> None:
-        # For each name its help, its kind, and its metrics by their labels.
-        self._families: dict[str, tuple[str, str, dict[str, Metric]]] = {}
+        # For each name its kind, its help, and its metrics by their labels.
+        self._families: dict[str, tuple[Kind, str, dict[str, Metric]]] = {}
         self._others: list[Callable[[], Iterator[str]]] = []
 
     def counter(self, name: str, about: str, **labels: str) -> Counter:
@@ -89,8 +106,17 @@ class Metrics:
         return counter
 
     def gauge(self, name: str, about: str, read: Callable[[], float], **labels: str) -> None:
-        """Add a gauge, or replace the one with the same name and labels."""
+        """Add a gauge."""
         self._add(name, "gauge", about, labels, Gauge(read))
+
+    def table(
+        self, name: str, kind: Kind, about: str, read: Callable[[], Iterable[tuple[str, float]]]
+    ) -> None:
+        """Add what has values for many things; `read` returns labels, as rendered, and values.
+
+        It is walked over several turns of the loop, so it must not walk what may change meanwhile.
+        """
+        self._add(name, kind, about, {}, Table(read))
 
     def histogram(self, name: str, about: str, **labels: str) -> Histogram:
         """Add a histogram of seconds."""
@@ -102,22 +128,19 @@ class Metrics:
         """Add the lines of metrics that others keep."""
         self._others.append(lines)
 
-    def remove(self, name: str, **labels: str) -> None:
-        """Remove a metric whose subject is gone."""
-        self._families[name][2].pop(render_labels(labels), None)
-
     def render(self) -> str:
         """Return the values of now, as text."""
-        return "".join(self._lines())
+        return "".join(self.lines())
 
     def _add(
-        self, name: str, kind: str, about: str, labels: dict[str, str], metric: Metric
+        self, name: str, kind: Kind, about: str, labels: dict[str, str], metric: Metric
     ) -> None:
         family = self._families.setdefault(name, (kind, about, {}))
         assert family[:2] == (kind, about), f"{name} is two different things"
         family[2][render_labels(labels)] = metric
 
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Return the text piece by piece, each with the values of its moment."""
         for name, (kind, about, metrics) in sorted(self._families.items()):
             yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
             for labels, metric in metrics.items():

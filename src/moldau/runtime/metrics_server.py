@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from moldau.runtime.metrics import Metrics
+from moldau.runtime.turns import Turns
 
 REQUEST_BYTES_MAX: Final = 8 << 10
 REQUEST_SECONDS_MAX: Final = 10.0
@@ -45,22 +46,31 @@ class MetricsServer:
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._answer(head))
+                writer.write(await self._answer(head))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             writer.transport.abort()
         finally:
             writer.close()
 
-    def _answer(self, head: bytes) -> bytes:
+    async def _answer(self, head: bytes) -> bytes:
         match head.split(b" ", 2):
             case [b"GET" | b"HEAD" as method, path, _] if path.split(b"?")[0] == b"/metrics":
-                body = self._metrics.render().encode()
+                body = await self._render()
                 return _response("200 OK", body, is_body_sent=method == b"GET")
             case [b"GET" | b"HEAD", _, _]:
                 return _response("404 Not Found", b"try /metrics\n")
             case _:
                 return _response("405 Method Not Allowed", b"")
+
+    async def _render(self) -> bytes:
+        """Return all metrics; those of 10,000 partitions take some turns of the loop."""
+        text = bytearray()
+        turns = Turns()
+        for line in self._metrics.lines():
+            text += line.encode()
+            await turns.give_way()
+        return bytes(text)
 
 
 def _response(status: str, body: bytes, *, is_body_sent: bool = True) -> bytes:

@@ -37,11 +37,12 @@ from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.metrics_server import MetricsServer
-from moldau.runtime.node_metrics import measure_logs
+from moldau.runtime.node_metrics import measure_cleaner, measure_logs
 from moldau.runtime.partition_reader import PartitionReader
 from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
 from moldau.runtime.request_watch import RequestWatch
+from moldau.runtime.topic_metrics import measure_cluster, measure_topics, measure_waiting
 
 logger = logging.getLogger("moldau.node")
 
@@ -230,14 +231,23 @@ class Node:
             previous_epoch=epochs[0] if len(set(epochs)) == 1 else -1,
         )
         await self._registration.unfence()
-        measure_logs(self.metrics, self._store)
-        measure_clients(self.metrics, self._broker.telemetry, now)
-        delay = LoopDelay(
-            self.metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")
-        )
-        self._running.callback(delay.close)
+        self._measure()
         await self._serve_metrics()
         listener.serve()
+
+    def _measure(self) -> None:
+        metrics = self.metrics
+        measure_logs(metrics, self._store)
+        if self._store.cleaner is not None:
+            measure_cleaner(metrics, self._store.cleaner.stats, now)
+        measure_topics(metrics, self._broker)
+        measure_cluster(metrics, self._broker)
+        measure_waiting(metrics, self._broker)
+        measure_clients(metrics, self._broker.telemetry, now)
+        delay = LoopDelay(
+            metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")
+        )
+        self._running.callback(delay.close)
 
     async def _serve_metrics(self) -> None:
         if not self.settings.moldau_metrics_listener:

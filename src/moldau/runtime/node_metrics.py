@@ -1,7 +1,10 @@
 """What a node tells of its logs and disks in its metrics."""
 
+from collections.abc import Callable
 from functools import partial
 
+from moldau.kernel.clock import Instant
+from moldau.runtime.cleaner import CleanerStats
 from moldau.runtime.directory_host import DirectoryHost
 from moldau.runtime.free_space import FreeSpace
 from moldau.runtime.log_store import LogStore
@@ -41,6 +44,52 @@ def measure_logs(metrics: Metrics, store: LogStore) -> None:
             "How long it took to have records on the device.",
             directory=host.root,
         ).observe
+
+
+def measure_cleaner(metrics: Metrics, stats: CleanerStats, clock: Callable[[], Instant]) -> None:
+    """Add what compaction does."""
+    counted = {
+        "compactions": ("moldau_cleaner_runs_total", "Compactions that were finished."),
+        "aborted": ("moldau_cleaner_runs_aborted_total", "Compactions that were given up."),
+        "bytes_read": ("moldau_cleaner_read_bytes_total", "Bytes that compaction has read."),
+        "bytes_written": (
+            "moldau_cleaner_written_bytes_total",
+            "Bytes that compaction has written.",
+        ),
+        "records_read": ("moldau_cleaner_records_read_total", "Records that it has looked at."),
+        "records_kept": ("moldau_cleaner_records_kept_total", "Records that it has kept."),
+    }
+    for field, (name, about) in counted.items():
+        metrics.table(name, "counter", about, partial(_field, stats, field))
+    metrics.gauge(
+        "moldau_cleaner_dirty_ratio_max",
+        "How much of the dirtiest log is dirty, from 0 to 1.",
+        lambda: stats.dirty_ratio_max,
+    )
+    metrics.gauge(
+        "moldau_cleaner_overdue_seconds_max",
+        "How long max.compaction.lag.ms is over for the most overdue log.",
+        lambda: stats.overdue_ms_max / 1000,
+    )
+    metrics.gauge(
+        "moldau_cleaner_keys_used_ratio",
+        "How full the memory for keys was in the last compaction, from 0 to 1.",
+        lambda: stats.keys_used_last,
+    )
+    metrics.gauge(
+        "moldau_cleaner_partitions_uncleanable",
+        "Partitions that compaction leaves alone, because it has failed there.",
+        lambda: len(stats.uncleanable),
+    )
+    metrics.gauge(
+        "moldau_cleaner_idle_seconds",
+        "Time since compaction last looked for work; -1 if it never did.",
+        lambda: -1 if stats.last_run is None else clock().monotonic - stats.last_run.monotonic,
+    )
+
+
+def _field(stats: CleanerStats, field: str) -> list[tuple[str, float]]:
+    return [("", getattr(stats, field))]
 
 
 def _bytes(host: DirectoryHost) -> int:

@@ -33,11 +33,14 @@ def test_a_histogram_counts_what_is_below_each_bound() -> None:
     ]
 
 
-def test_a_metric_goes_with_its_subject() -> None:
+def test_a_table_is_read_when_somebody_looks() -> None:
     metrics = Metrics()
-    metrics.gauge("log_bytes", "Size.", lambda: 1, topic="a")
-    metrics.gauge("log_bytes", "Size.", lambda: 2, topic="b")
-    metrics.remove("log_bytes", topic="a")
+    sizes = {"a": 1, "b": 2}
+    metrics.table(
+        "log_bytes", "gauge", "Size.", lambda: [(f'topic="{t}"', n) for t, n in sizes.items()]
+    )
+    assert metrics.render().endswith('log_bytes{topic="a"} 1\nlog_bytes{topic="b"} 2\n')
+    del sizes["a"]
     assert 'topic="a"' not in metrics.render()
     assert 'topic="b"' in metrics.render()
 

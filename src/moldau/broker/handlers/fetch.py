@@ -209,6 +209,9 @@ class _Fetch:
     def _answer(self, plan: Plan, loaded: Loaded) -> None:
         contents = iter(loaded.contents)
         response = FetchResponse()
+        for found in plan.found:
+            if found.replica is not None:
+                found.replica.traffic.fetch_requests += 1
         is_incremental = self._selection.is_incremental
         rows = [
             (found.wanted, self._row(found, next(contents) if found.size else b"", response))
@@ -237,7 +240,13 @@ class _Fetch:
             error = ReplicaError(ErrorCode.KAFKA_STORAGE_ERROR, "the records cannot be read")
         if error is not None or read is None:
             assert error is not None, "there is a read or an error"
+            # As in Kafka, what a client asks for in vain is no failure of the broker.
+            if found.replica is not None and error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                found.replica.traffic.fetch_failed += 1
             return self._error_row(found.wanted, error, response)
+        if records:
+            assert found.replica is not None, "it was read from"
+            found.replica.traffic.bytes_out += len(records)
         diverging = found.diverging
         return PartitionData(
             partition_index=found.wanted.index,

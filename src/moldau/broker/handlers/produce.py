@@ -39,6 +39,16 @@ LEADER_SINCE: Final = 10
 _LENGTH_POSITION: Final = 8
 _MAGIC_POSITION: Final = 16
 _ACKS: Final = frozenset({ACKS_ALL, ACKS_LEADER, ACKS_NONE})
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+# What is not counted as failed, as in Kafka: the client or the disk is to blame.
+_EXPECTED: Final = _TOO_LARGE | {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
 
 _NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
 
@@ -106,7 +116,7 @@ class _Request:
                 try:
                     row = self._append(name, partition, data)
                 except (ReplicaError, AppendError) as error:
-                    row = self._error_row(name, partition.index, error)
+                    row = self._error_row(name, partition, error)
                 partitions.append(row)
             rows.append(
                 TopicProduceResponse(name=name or "", partition_responses=partitions)
@@ -131,6 +141,8 @@ class _Request:
         replica = self._broker.replicas.find_leader((topic, index))
         log = replica.log
         assert log is not None, "it leads"
+        traffic = replica.traffic
+        traffic.produce_requests += 1
         if topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
             raise ReplicaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
@@ -151,6 +163,8 @@ class _Request:
                 now=self._call.received,
             )
         )
+        traffic.bytes_in += partition.end - partition.start
+        traffic.messages_in += last_offset - base_offset + 1
         row = PartitionProduceResponse(
             index=index,
             base_offset=base_offset,
@@ -212,12 +226,18 @@ class _Request:
         )
 
     def _error_row(
-        self, topic: str | None, index: int, error: ReplicaError | AppendError
+        self, topic: str | None, partition: ProducePartition, error: ReplicaError | AppendError
     ) -> PartitionProduceResponse:
+        index = partition.index
         row = PartitionProduceResponse(index=index, current_leader=_NO_LEADER)
         self._refuse(row, error.code, str(error), topic)
+        replica = None if topic is None else self._broker.replicas.get((topic, index))
+        if replica is not None:
+            if error.code in _TOO_LARGE:
+                replica.traffic.bytes_rejected += partition.end - partition.start
+            elif error.code not in _EXPECTED:
+                replica.traffic.produce_failed += 1
         if isinstance(error, AppendError):
-            replica = None if topic is None else self._broker.replicas.get((topic, index))
             if replica is not None and replica.log is not None:
                 row.log_start_offset = replica.log.log_start
             row.record_errors = [
