@@ -10,6 +10,7 @@ from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.protocol.errors import ErrorCode
 from moldau.replication.replicas import Replicas
 
 
@@ -43,10 +44,11 @@ class NoController:
     """A controller that does not answer."""
 
     leader_id: int | None = None
+    kraft_version = 0
 
-    def submit(self, _command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
+    def submit(self, _command: Command[Answer], then: Callable[[Answer | ErrorCode], None]) -> None:
         """Say that nobody decides."""
-        then(None)
+        then(ErrorCode.NOT_CONTROLLER)
 
 
 def bare_broker(**texts: str) -> Broker:

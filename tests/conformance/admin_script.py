@@ -17,6 +17,7 @@ from moldau.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from moldau.protocol.messages.api_versions import ApiVersionsRequest
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -512,6 +513,17 @@ def log_dirs(admin: Administrator) -> None:
 
 
 def quorum_and_features(admin: Administrator) -> None:
+    def features(name: str) -> None:
+        """Ask for the features; what 4.4 adds to those of 4.3.1 is another test's."""
+        for version in (3, 4):
+            answer = admin.ask(name, software, version)
+            answer.api_keys = ()
+            for feature in answer.supported_features:
+                feature.max_version = 0
+
+    software = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    features("features")
+
     def quorum(name: str, *asked: tuple[str, Sequence[int]]) -> None:
         topics = [
             DescribeQuorumRequestTopicData(
@@ -547,6 +559,7 @@ def quorum_and_features(admin: Administrator) -> None:
     update("all or none", ("group.version", 1, 1), ("nope", 1, 1))
     update("the quorum's", ("kraft.version", 1, 1))
     update("the quorum's, down", ("kraft.version", 0, 3))
+    features("features with the quorum's")
     for broker_id in (7, -1):
         admin.ask(f"broker {broker_id}", UnregisterBrokerRequest(broker_id=broker_id))
 

@@ -19,6 +19,7 @@ NATURE: Final = {
     "client_instance_id",
     "cluster_id",
     "documentation",
+    "finalized_features_epoch",
     "high_watermark",
     "host",
     "last_caught_up_timestamp",

@@ -47,7 +47,8 @@ def decide(
     """Have a command decided for a call; `then` gets the answer, or why there is none.
 
     That is REQUEST_TIMED_OUT when the time is up; the decision stands. NOT_CONTROLLER, when nobody
-    decides, makes clients look for a controller and try again.
+    decides, makes clients look for a controller and try again; after UNKNOWN_SERVER_ERROR they
+    give up.
     """
     is_done = False
     timer: Timer | None = None
@@ -57,12 +58,12 @@ def decide(
         is_done = True
         call.attempt(partial(then, ErrorCode.REQUEST_TIMED_OUT))
 
-    def decided(response: Response | None) -> None:
+    def decided(outcome: Response | ErrorCode) -> None:
         if is_done:
             return
         if timer is not None:
             timer.cancel()
-        call.attempt(partial(then, ErrorCode.NOT_CONTROLLER if response is None else response))
+        call.attempt(partial(then, outcome))
 
     if timeout_ms is not None:
         timer = broker.environment.at(

@@ -11,6 +11,7 @@ from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.appending import Appended
 from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 
@@ -50,11 +51,11 @@ class ControllerPort(Protocol):
     ) -> None:
         """Have the quorum's leader tell about it."""
 
-    def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
+    def submit(self, command: Command[Answer], then: Callable[[Answer | ErrorCode], None]) -> None:
         """Have a command decided; nothing is committed before the call returns.
 
-        `then` gets the answer when the decision is committed and this broker acts on it, or None
-        when there is no controller that decides.
+        `then` gets the answer when the decision is committed and this broker acts on it; or
+        NOT_CONTROLLER when nobody decides, and UNKNOWN_SERVER_ERROR when the controller failed.
         """
 
 

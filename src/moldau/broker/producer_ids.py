@@ -7,6 +7,7 @@ from typing import Final
 from moldau.broker.ports import ControllerPort
 from moldau.controller.commands import AllocateProducerIds
 from moldau.kernel.ids import ProducerId
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -56,9 +57,9 @@ class ProducerIds:
         request = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
         self._controller.submit(AllocateProducerIds(request), self._answered)
 
-    def _answered(self, response: AllocateProducerIdsResponse | None) -> None:
+    def _answered(self, response: AllocateProducerIdsResponse | ErrorCode) -> None:
         self._is_asking = False
-        if response is None or response.error_code:
+        if isinstance(response, ErrorCode) or response.error_code:
             # Whoever waits may ask again, and that asks the controller again.
             waiting, self._waiting = self._waiting, deque()
             for then in waiting:

@@ -19,6 +19,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError
 from moldau.metadata.batches import encode_records, in_batches
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
@@ -106,7 +107,7 @@ class ControllerHost:
         quorum = self._quorum
         then(describe_quorum(request, quorum.member, quorum.end_offset, self._clock()))
 
-    def submit(self, command: Command[Answer], then: Callable[[Answer | None], None]) -> None:
+    def submit(self, command: Command[Answer], then: Callable[[Answer | ErrorCode], None]) -> None:
         """Have a command decided."""
         if isinstance(command, CreateTopics) and len(command.request.topics) > TOPICS_AT_ONCE_MAX:
             _SlicedCreation(self, command, cast("Then", then)).go_on()
@@ -114,11 +115,11 @@ class ControllerHost:
         self._queue.append((command, then))
         self._work()
 
-    def ask(self, command: Command[Answer]) -> "asyncio.Future[Answer | None]":
-        """Submit a command; the future has the answer."""
-        future: asyncio.Future[Answer | None] = self._loop.create_future()
+    def ask(self, command: Command[Answer]) -> "asyncio.Future[Answer | ErrorCode]":
+        """Submit a command; the future has the answer, or why there is none."""
+        future: asyncio.Future[Answer | ErrorCode] = self._loop.create_future()
 
-        def answer(response: Answer | None) -> None:
+        def answer(response: Answer | ErrorCode) -> None:
             if not future.done():
                 future.set_result(response)
 
@@ -131,7 +132,7 @@ class ControllerHost:
         while self._queue and self._decision is None:
             command, then = self._queue.popleft()
             if self._quorum.leader_id is None:
-                self._loop.call_soon(then, None)
+                self._loop.call_soon(then, ErrorCode.NOT_CONTROLLER)
             else:
                 self._begin(command, then)
 
@@ -140,13 +141,13 @@ class ControllerHost:
             decision = self.controller.decide(self._completed(command), self._clock())
             for effect in decision.effects:
                 if effect.level and not self._quorum.upgrade_kraft_version():
-                    self._loop.call_soon(then, None)
+                    self._loop.call_soon(then, ErrorCode.NOT_CONTROLLER)
                     return
             batches = in_batches(decision.records, self.controller.image.level)
             self._decision = _Appending(batches, next(batches, None), decision.response, then)
         except Exception:
             logger.exception("the controller could not decide %s", type(command).__name__)
-            self._loop.call_soon(then, None)
+            self._loop.call_soon(then, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         self._go_on()
 
@@ -167,17 +168,17 @@ class ControllerHost:
         try:
             if decision.next_batch is not None:
                 if not self._append(decision.next_batch):
-                    self._give_up(decision)
+                    self._give_up(decision, ErrorCode.NOT_CONTROLLER)
                     return
                 decision.next_batch = next(decision.batches, None)
         except StorageFullError as error:
             logger.error("the metadata log has no room: %s", error)
-            self._give_up(decision)
+            self._give_up(decision, ErrorCode.NOT_CONTROLLER)
             return
         except Exception:
             # Records are made while they are walked, so a wrong decision may show only here.
             logger.exception("the controller could not go on with a decision")
-            self._give_up(decision)
+            self._give_up(decision, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         if decision.next_batch is not None:
             self._loop.call_soon(self._resume)
@@ -202,10 +203,10 @@ class ControllerHost:
         self._appended_at = self._clock().monotonic
         return True
 
-    def _give_up(self, decision: "_Appending") -> None:
+    def _give_up(self, decision: "_Appending", code: ErrorCode) -> None:
         """A decision cannot be appended as a whole: none of it takes effect."""
         self._decision = None
-        self._loop.call_soon(decision.then, None)
+        self._loop.call_soon(decision.then, code)
         if self.controller.image.is_in_transaction and self._quorum.leader_id is not None:
             # Nothing else is decided before this is in the log.
             abort: list[Message] = [AbortTransactionRecord(reason="The decision failed.")]
@@ -229,9 +230,9 @@ class ControllerHost:
         for change in changes:
             if change.answer is not None:
                 then = cast("partial[None]", change.answer).func
-                self._loop.call_soon(then, None)
+                self._loop.call_soon(then, ErrorCode.NOT_CONTROLLER)
         if self._decision is not None:
-            self._loop.call_soon(self._decision.then, None)
+            self._loop.call_soon(self._decision.then, ErrorCode.NOT_CONTROLLER)
             self._decision = None
         self._work()
 
@@ -287,15 +288,15 @@ class _SlicedCreation:
         self._results.sort(key=lambda result: self._order[result.name])
         self._then(CreateTopicsResponse(topics=self._results))
 
-    def _decided(self, response: CreateTopicsResponse | None) -> None:
-        if response is None:
-            self._then(None)
+    def _decided(self, response: CreateTopicsResponse | ErrorCode) -> None:
+        if isinstance(response, ErrorCode):
+            self._then(response)
             return
         self._results += response.topics
         self.go_on()
 
 
-def _ignore(_: Message | None) -> None:
+def _ignore(_: Message | ErrorCode | None) -> None:
     """Nobody waits for the answer."""
 
 

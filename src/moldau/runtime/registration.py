@@ -86,8 +86,8 @@ class Registration:
             previous_broker_epoch=previous_epoch,
         )
         answer = await self._controller.ask(RegisterBroker(request, 0))
-        code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error_code
-        if answer is None or code:
+        code = answer if isinstance(answer, ErrorCode) else answer.error_code
+        if isinstance(answer, ErrorCode) or code:
             raise RegistrationRefusedError(f"the broker was not registered: {ErrorCode(code).name}")
         self.broker_epoch = answer.broker_epoch
 
@@ -120,7 +120,7 @@ class Registration:
     async def unfence(self) -> None:
         """Serve from now on."""
         answer = await self._controller.ask(self._heartbeat())
-        if answer is None or answer.is_fenced:
+        if isinstance(answer, ErrorCode) or answer.is_fenced:
             raise RegistrationRefusedError("the broker stays fenced")
 
     def directory_failed(self, directory_id: bytes) -> None:
@@ -135,7 +135,7 @@ class Registration:
             return
         for _ in range(SHUTDOWN_HEARTBEATS_MAX):
             answer = await self._controller.ask(self._heartbeat(want_shut_down=True))
-            if answer is None or answer.error_code or answer.should_shut_down:
+            if isinstance(answer, ErrorCode) or answer.error_code or answer.should_shut_down:
                 return
 
     def _heartbeat(self, *, want_shut_down: bool = False) -> Heartbeat:

@@ -14,6 +14,7 @@ from moldau.broker.ports import LogDirectory
 from moldau.metadata.features import LATEST_LEVEL
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.apis import api_of
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.replication.replicas import Replicas
@@ -40,7 +41,10 @@ class Deciding:
 
     def submit(self, command, then) -> None:
         self.commands.append(command)
-        self.asked.append(lambda: then(None if self.is_gone else self.cluster.perform(command)))
+        self.asked.append(lambda: then(self._decide(command)))
+
+    def _decide(self, command):
+        return ErrorCode.NOT_CONTROLLER if self.is_gone else self.cluster.perform(command)
 
     def describe_quorum(self, _request: DescribeQuorumRequest, then) -> None:
         self.asked.append(lambda: then(self.quorum))

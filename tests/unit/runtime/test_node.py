@@ -146,6 +146,18 @@ async def test_an_answer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtu
 
 
 @scenario
+async def test_a_decision_that_fails_is_told_and_nobody_tries_it_for_ever(monkeypatch, caplog):
+    async with running(None) as node:
+        host = node._metadata.controller
+        command = CreateMissingTopics(["rivers"], node.broker.environment.entropy(16))
+        with monkeypatch.context() as patches:
+            patches.setattr(host.controller, "decide", raising(RuntimeError("oops")))
+            assert await host.ask(command) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "could not decide CreateMissingTopics" in caplog.text
+        assert await create(node, "lakes") == [0]
+
+
+@scenario
 async def test_a_part_that_dies_is_told_and_ends_the_node(monkeypatch, caplog):
     async with running(None) as node:
         monkeypatch.setattr(log_store, "TICK_SECONDS", 0.0)
@@ -162,7 +174,7 @@ async def test_a_metadata_log_that_fails_ends_the_node_and_the_stop_waits_for_no
             node._metadata.quorum.log, "append", raising(DiskFailedError("", "EIO"))
         )
         command = CreateMissingTopics(["rivers"], node.broker.environment.entropy(16))
-        assert await node._metadata.controller.ask(command) is None
+        assert await node._metadata.controller.ask(command) is ErrorCode.NOT_CONTROLLER
         assert isinstance(await node.failure, DiskFailedError)
 
 

@@ -4,12 +4,13 @@ A version from the future is answered as v0, with the versions there are (KIP-51
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.served import HANDLERS, Served, advertised_apis
-from moldau.metadata.features import SUPPORTED
+from moldau.metadata.features import KRAFT_VERSION, SUPPORTED
 from moldau.protocol.apis import API_VERSIONS
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.api_versions import (
@@ -50,9 +51,16 @@ def handle_api_versions(
         finalized_features_epoch=broker.metadata_offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in broker.image.levels.items()
+            for name, level in _levels(broker)
         ],
     )
+
+
+def _levels(broker: Broker) -> Iterator[tuple[str, int]]:
+    """Return the features of the cluster; the quorum keeps one of them, and names it above 0."""
+    yield from broker.image.levels.items()
+    if broker.controller.kraft_version:
+        yield KRAFT_VERSION, broker.controller.kraft_version
 
 
 def unsupported_version() -> ApiVersionsResponse:

@@ -65,6 +65,12 @@ def test_features_and_their_epoch() -> None:
     assert [(each.name, each.max_version_level) for each in response.finalized_features] == [
         ("metadata.version", 7)
     ]
+    broker = bare_broker()
+    broker.controller.kraft_version = 1  # type: ignore[misc]
+    response, _ = ask(4, broker)
+    assert ("kraft.version", 1) in [
+        (each.name, each.max_version_level) for each in response.finalized_features
+    ]
     assert response.finalized_features_epoch == 42
     assert not response.zk_migration_ready
 

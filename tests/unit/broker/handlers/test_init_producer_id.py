@@ -54,7 +54,7 @@ def test_without_a_controller_producers_come_again():
     w = World()
     ask(w)
     _, then = w.controller.submitted.pop()
-    then(None)
+    then(ErrorCode.NOT_CONTROLLER)
     assert w.connection.answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     ask(w)
     give(w, 0)
