@@ -1,10 +1,15 @@
 """How many connections there may be: in all, from one address, and new ones in a second."""
 
+import asyncio
+import logging
 import socket
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from moldau.metadata.settings.broker import BrokerSettings
+
+logger: Final = logging.getLogger(__name__)
 
 _MAPPED: Final = "::ffff:"
 
@@ -22,8 +27,8 @@ class ConnectionQuota:
         self._by_host: Counter[str] = Counter()
         self._second = 0
         self._accepted = 0
-        self._overrides_text = ""
-        self._overrides: dict[str, int] = {}
+        self.overrides: Mapping[str, int] = {}
+        """How many there may be from addresses that have a number of their own."""
 
     def wait_seconds(self, settings: BrokerSettings, now: float) -> float | None:
         """Say how long to leave new connections waiting; None: until one is closed."""
@@ -53,20 +58,22 @@ class ConnectionQuota:
             del self._by_host[host]
 
     def _host_max(self, host: str, settings: BrokerSettings) -> int:
-        if settings.max_connections_per_ip_overrides != self._overrides_text:
-            self._overrides_text = settings.max_connections_per_ip_overrides
-            self._overrides = dict(_resolve(self._overrides_text))
-        return self._overrides.get(host, settings.max_connections_per_ip)
+        return self.overrides.get(host, settings.max_connections_per_ip)
 
 
-def _resolve(text: str) -> list[tuple[str, int]]:
-    """Return the maximum of each address in `host:count,host:count`."""
-    found = []
+async def resolve_overrides(text: str) -> dict[str, int]:
+    """Return the maximum of each address in `host:count,host:count`; hosts nobody knows have none.
+
+    A name may take seconds to look up, so it is looked up beside the loop.
+    """
+    found: dict[str, int] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, _, count = pair.rpartition(":")
+        loop = asyncio.get_running_loop()
         try:
-            addresses = socket.getaddrinfo(name.strip(), None, type=socket.SOCK_STREAM)
-        except socket.gaierror:
+            addresses = await loop.getaddrinfo(name.strip(), None, type=socket.SOCK_STREAM)
+        except (socket.gaierror, UnicodeError) as error:
+            logger.warning("max.connections.per.ip.overrides: %s: %s", name, error)
             continue
-        found += [(str(address[4][0]), int(count)) for address in addresses]
+        found |= {str(address[4][0]): int(count) for address in addresses}
     return found

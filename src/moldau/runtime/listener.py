@@ -17,7 +17,7 @@ from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import advertised_listeners_of, listeners_of
 from moldau.runtime.client_socket import ClientSocket
-from moldau.runtime.connection_quota import ConnectionQuota, plain_host
+from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
 from moldau.runtime.event_loop import now
 from moldau.runtime.listening_sockets import open_sockets
 from moldau.runtime.metrics import Metrics
@@ -56,6 +56,8 @@ class Listener:
         self._starved: list[ClientSocket] = []
         self._clients: dict[ClientSocket, None] = {}
         self._quota = ConnectionQuota()
+        self._overrides_text = ""
+        self._resolving: asyncio.Task[None] | None = None
         self._sockets: list[tuple[socket.socket, Address]] = []
         self._is_accepting = False
         self._is_closed = False
@@ -97,7 +99,7 @@ class Listener:
     async def start(self) -> tuple[Address, ...]:
         """Open all listeners and serve; return them with the ports that they have."""
         bound = self.open()
-        self.serve()
+        await self.serve()
         return bound
 
     def open(self) -> tuple[Address, ...]:
@@ -120,15 +122,34 @@ class Listener:
             raise
         return tuple(bound)
 
-    def serve(self) -> None:
+    async def serve(self) -> None:
         """Accept connections."""
+        self._follow_overrides()
+        if self._resolving is not None:
+            await self._resolving
         self._accept_again()
         self._check()
 
     def settings_changed(self) -> None:
         """There may be room for more connections now."""
         if self._sockets:
+            self._follow_overrides()
             self._accept_again()
+
+    def _follow_overrides(self) -> None:
+        """Look up the names in max.connections.per.ip.overrides, if there are others now."""
+        text = self._settings.max_connections_per_ip_overrides
+        if text != self._overrides_text:
+            self._overrides_text = text
+            self._stop_resolving()
+            self._resolving = self._loop.create_task(self._resolve(text))
+
+    async def _resolve(self, text: str) -> None:
+        self._quota.overrides = await resolve_overrides(text)
+
+    def _stop_resolving(self) -> None:
+        if self._resolving is not None:
+            self._resolving.cancel()
 
     async def close(self, grace_seconds: float) -> None:
         """Accept nothing more, answer what was asked, and close all connections."""
@@ -137,6 +158,7 @@ class Listener:
         self._close_sockets()
         if self._timer is not None:
             self._timer.cancel()
+        self._stop_resolving()
         for client in list(self._clients):
             client.finish()
         self.router.broker.parking.let_go()

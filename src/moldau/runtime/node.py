@@ -233,7 +233,7 @@ class Node:
         await self._registration.unfence()
         self._measure()
         await self._serve_metrics()
-        listener.serve()
+        await listener.serve()
 
     def _measure(self) -> None:
         metrics = self.metrics

@@ -1,4 +1,9 @@
-from moldau.runtime.connection_quota import ConnectionQuota, plain_host
+import socket
+
+import pytest
+
+from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
+from moldau.runtime.event_loop import run
 from tests.brokers import bare_broker
 
 
@@ -15,9 +20,8 @@ def test_connections_in_all() -> None:
 
 def test_connections_of_an_address() -> None:
     quota = ConnectionQuota()
-    settings = bare_broker(
-        max_connections_per_ip="2", max_connections_per_ip_overrides="::1:1, 10.0.0.9:3"
-    ).settings
+    quota.overrides = {"::1": 1, "10.0.0.9": 3}
+    settings = bare_broker(max_connections_per_ip="2").settings
     assert [quota.admit("10.0.0.1", settings, 0.0) for _ in range(3)] == [True, True, False]
     assert [quota.admit("10.0.0.9", settings, 0.0) for _ in range(4)] == [True] * 3 + [False]
     assert [quota.admit("::1", settings, 0.0) for _ in range(2)] == [True, False]
@@ -41,3 +45,12 @@ def test_connections_of_a_second() -> None:
 def test_mapped_addresses_are_what_they_are() -> None:
     assert plain_host("::ffff:10.0.0.1") == "10.0.0.1"
     assert plain_host("::1") == "::1"
+
+
+def test_names_are_looked_up_beside_the_loop(monkeypatch, caplog) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: pytest.fail("this one waits"))
+    found = run(resolve_overrides(f"::1:1, 10.0.0.9:3, localhost:5, {'x' * 64}:7"))
+    assert found.pop("127.0.0.1", found.get("::1")) == 5
+    assert found["10.0.0.9"] == 3
+    assert set(found) <= {"::1", "10.0.0.9"}
+    assert "x" * 64 in caplog.text
