@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 from moldau.consensus.member import QuorumMember
-from moldau.controller.commands import Command, CreateTopics, RegisterBroker, UpdateFeatures
+from moldau.controller.commands import Command, RegisterBroker, UpdateFeatures
 from moldau.controller.controller import Controller
-from moldau.controller.create_topics import in_slices
 from moldau.controller.decision import Answer
 from moldau.controller.quorum_description import describe_quorum
 from moldau.kernel.clock import Instant
@@ -20,14 +19,13 @@ from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError
 from moldau.metadata.batches import encode_records, in_batches
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
+from moldau.runtime.sliced_commands import Slices, slices_of
 
 logger = logging.getLogger(__name__)
 
-TOPICS_AT_ONCE_MAX = 25
 RETRY_SECONDS = 1.0
 
 Then = Callable[[Any], None]
@@ -109,9 +107,16 @@ class ControllerHost:
 
     def submit(self, command: Command[Answer], then: Callable[[Answer | ErrorCode], None]) -> None:
         """Have a command decided."""
-        if isinstance(command, CreateTopics) and len(command.request.topics) > TOPICS_AT_ONCE_MAX:
-            _SlicedCreation(self, command, cast("Then", then)).go_on()
-            return
+        slices = slices_of(command)
+        if slices is None:
+            self.submit_whole(command, then)
+        else:
+            _Sliced(self, slices, then).go_on()
+
+    def submit_whole(
+        self, command: Command[Answer], then: Callable[[Answer | ErrorCode], None]
+    ) -> None:
+        """Have a command decided at once, however large it is."""
         self._queue.append((command, then))
         self._work()
 
@@ -270,29 +275,27 @@ class _Appending:
     then: Then
 
 
-class _SlicedCreation:
-    """A large request for topics, decided in slices so that no turn of the loop takes long."""
+class _Sliced:
+    """A large command on its way, one slice after the other; others come in between."""
 
-    def __init__(self, host: ControllerHost, command: CreateTopics, then: Then) -> None:
+    def __init__(self, host: ControllerHost, slices: Slices, then: Then) -> None:
         self._host = host
-        self._slices = in_slices(command, TOPICS_AT_ONCE_MAX)
-        self._order = {topic.name: number for number, topic in enumerate(command.request.topics)}
-        self._results: list[CreatableTopicResult] = []
+        self._slices = slices
         self._then = then
+        self._answers: list[Message] = []
 
     def go_on(self) -> None:
-        command = next(self._slices, None)
-        if command is not None:
-            self._host.submit(command, self._decided)
-            return
-        self._results.sort(key=lambda result: self._order[result.name])
-        self._then(CreateTopicsResponse(topics=self._results))
+        command = next(self._slices.commands, None)
+        if command is None:
+            self._then(self._slices.join(self._answers))
+        else:
+            self._host.submit_whole(command, self._decided)
 
-    def _decided(self, response: CreateTopicsResponse | ErrorCode) -> None:
-        if isinstance(response, ErrorCode):
-            self._then(response)
+    def _decided(self, answer: Message | ErrorCode) -> None:
+        if isinstance(answer, ErrorCode):
+            self._then(answer)
             return
-        self._results += response.topics
+        self._answers.append(answer)
         self.go_on()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from moldau.controller.commands import (
+    AlterConfigs,
     CreateMissingTopics,
     CreateTopics,
     DeleteTopics,
@@ -20,6 +21,7 @@ from moldau.kernel.ids import TopicPartition
 from moldau.log.errors import StorageFullError
 from moldau.metadata.snapshot import find_snapshot_id
 from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages import alter_configs
 from moldau.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from moldau.protocol.messages.incremental_alter_configs import (
@@ -27,7 +29,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from moldau.runtime import controller_host, log_store, turns
+from moldau.runtime import controller_host, log_store, sliced_commands, turns
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.node import Node, StartRefusedError
 from tests.stores import DEADLINE_SECONDS
@@ -187,11 +189,58 @@ def raising(error: Exception):
 
 @scenario
 async def test_many_topics_are_created_in_slices_and_answered_in_order(monkeypatch):
-    monkeypatch.setattr(controller_host, "TOPICS_AT_ONCE_MAX", 3)
+    monkeypatch.setattr(sliced_commands, "AT_ONCE_MAX", 3)
     async with running(None) as node:
         names = [f"topic{number}" for number in range(10)]
         assert await create(node, *names) == [0] * 10
         assert [topic.name for topic in node.broker.image.topics] == names
+        # Those of one name stay together, however many they are.
+        assert await create(node, *["again"] * 5) == [ErrorCode.INVALID_REQUEST]
+
+
+@scenario
+async def test_many_resources_are_configured_in_slices_and_answered_in_order(monkeypatch):
+    monkeypatch.setattr(sliced_commands, "AT_ONCE_MAX", 3)
+    async with running(None) as node:
+        names = [f"topic{number}" for number in range(10)]
+        await create(node, *names)
+        decided = []
+        decide = node._metadata.controller.controller.decide
+
+        def watched(command, now):
+            decided.append(len(command.request.resources))
+            return decide(command, now)
+
+        with monkeypatch.context() as patches:
+            patches.setattr(node._metadata.controller.controller, "decide", watched)
+            answer = await set_retention(node, "incremental", [*names, "nope"])
+            assert answer == [*[(name, 0) for name in names], ("nope", 3)]
+            assert decided == [3, 3, 3, 2]
+            assert await set_retention(node, "all", ["nope", *names]) == [("nope", 3), *answer[:-1]]
+        for name in names:
+            replica = node.broker.replicas.get(TopicPartition(name, 0))
+            assert replica.log.config.retention_ms == 5000
+
+
+async def set_retention(node: Node, how: str, topics: list[str]) -> list[tuple[str, int]]:
+    if how == "all":
+        config = alter_configs.AlterableConfig(name="retention.ms", value="5000")
+        asked = [
+            alter_configs.AlterConfigsResource(
+                resource_type=2, resource_name=name, configs=[config]
+            )
+            for name in topics
+        ]
+        command = AlterConfigs(alter_configs.AlterConfigsRequest(resources=asked))
+    else:
+        change = AlterableConfig(name="retention.ms", config_operation=0, value="5000")
+        resources = [
+            AlterConfigsResource(resource_type=2, resource_name=name, configs=[change])
+            for name in topics
+        ]
+        command = IncrementalAlterConfigs(IncrementalAlterConfigsRequest(resources=resources))
+    answer = await node._metadata.controller.ask(command)
+    return [(each.resource_name, each.error_code) for each in answer.responses]
 
 
 @scenario
