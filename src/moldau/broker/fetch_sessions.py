@@ -14,6 +14,9 @@ TOPIC_IDS_SINCE: Final = 13
 EVICTION_SECONDS: Final = 120.0
 """A session that is not used for so long may go; one that lives as long may go for a larger one."""
 
+PARTITIONS_MAX: Final = 500_000
+"""In all sessions together, a third of a kilobyte each; what finds no room is fetched without."""
+
 Key: TypeAlias = tuple[str | bytes, int]
 """A topic's name, or its id where the client uses ids, and the partition's number."""
 
@@ -143,9 +146,18 @@ class Selection:
 class FetchSessions:
     """All sessions, as many as there are slots, the longest unused first."""
 
-    def __init__(self, slots: int, entropy: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        slots: int,
+        entropy: Callable[[int], bytes],
+        *,
+        partitions_max: int = PARTITIONS_MAX,
+    ) -> None:
         self._slots = slots
         self._entropy = entropy
+        self._partitions_max = partitions_max
+        self.partition_count = 0
+        """How many partitions all sessions have together."""
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:
@@ -156,7 +168,7 @@ class FetchSessions:
         uses_ids = version >= TOPIC_IDS_SINCE
         epoch = request.session_epoch
         if epoch in (FIRST_EPOCH, LAST_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            self._end(request.session_id)
             wanted: dict[Key, Wanted] = {}
             _take(wanted, request)
             sessions = self if epoch == FIRST_EPOCH else None
@@ -168,10 +180,15 @@ class FetchSessions:
             raise FetchSessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != uses_ids:
             raise FetchSessionError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        before = len(session.wanted)
         _take(session.wanted, request)
+        self.partition_count += len(session.wanted) - before
         if not session.wanted:
-            del self._sessions[session.id]
+            self._end(session.id)
             return Selection(())
+        if self.partition_count > self._partitions_max:
+            self._end(session.id)
+            raise FetchSessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.epoch = 1 if epoch == EPOCH_MAX else epoch + 1
         session.used = now
         self._sessions[session.id] = self._sessions.pop(session.id)  # the last used is last
@@ -179,12 +196,19 @@ class FetchSessions:
 
     def create(self, wanted: dict[Key, Wanted], *, uses_ids: bool, now: float) -> int:
         """Begin a session if there is room, or another may go for it; return its id or 0."""
-        if len(self._sessions) >= self._slots and not self._evict(len(wanted), now):
+        size = len(wanted)
+        if size > self._partitions_max:
             return NO_SESSION
+        while (
+            len(self._sessions) >= self._slots or self.partition_count + size > self._partitions_max
+        ):
+            if not self._evict(size, now):
+                return NO_SESSION
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = int.from_bytes(self._entropy(4)) & EPOCH_MAX
         self._sessions[session_id] = FetchSession(session_id, wanted, uses_ids=uses_ids, now=now)
+        self.partition_count += size
         return session_id
 
     def _evict(self, size: int, now: float) -> bool:
@@ -201,8 +225,13 @@ class FetchSessions:
             oldest = min(settled, key=lambda session: len(session.wanted), default=None)
             if oldest is None or len(oldest.wanted) > size:
                 return False
-        del self._sessions[oldest.id]
+        self._end(oldest.id)
         return True
+
+    def _end(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= len(session.wanted)
 
 
 def _take(wanted: dict[Key, Wanted], request: FetchRequest) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+KNOWN_MAX = 10_000
+"""So many different settings of topics are remembered; what is in use is soon known again."""
+
 UNLIMITED = 1e300
 """Kafka's default, the largest number that there is, means no limit."""
 
@@ -80,6 +83,8 @@ class TopicConfigs:
         known = self._known.get(key)
         if known is None:
             assert self._settings is not None, "`use` comes first"
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
             topic = topic_settings(self._settings, overrides)
             known = self._known[key] = log_config_of(topic), topic.min_insync_replicas
         return known

@@ -129,6 +129,11 @@ def measure_waiting(metrics: Metrics, broker: Broker) -> None:
             lambda: broker.fetch_bytes_out,
         ),
         ("moldau_fetch_sessions", "Fetch sessions.", lambda: len(broker.fetch_sessions)),
+        (
+            "moldau_fetch_session_partitions",
+            "Partitions in all fetch sessions together.",
+            lambda: broker.fetch_sessions.partition_count,
+        ),
     ):
         metrics.gauge(name, about, read)
 

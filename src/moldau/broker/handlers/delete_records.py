@@ -91,6 +91,9 @@ class _Deletion:
             self._broker.logs.delete_records(partition, before, partial(self._deleted, partition))
 
     def _deleted(self, partition: TopicPartition, start: Offset | None) -> None:
+        self._call.attempt(partial(self._note, partition, start))
+
+    def _note(self, partition: TopicPartition, start: Offset | None) -> None:
         if self.is_done:
             return
         _, row = self._waiting.pop(partition)
@@ -108,4 +111,4 @@ class _Deletion:
         self.is_done = True
         for _, row in self._waiting.values():
             row.error_code = ErrorCode.REQUEST_TIMED_OUT
-        self._call.answer(self._response)
+        self._call.attempt(partial(self._call.answer, self._response))

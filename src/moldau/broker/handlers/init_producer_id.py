@@ -1,5 +1,6 @@
 """InitProducerId v0-v5. v2 flexible; v3 an id to go on with; v6 is for two-phase commit."""
 
+from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
@@ -23,13 +24,13 @@ def handle_init_producer_id(
     if error is not None:
         return _refused(error)
 
-    def then(producer_id: ProducerId | None) -> None:
+    def answer(producer_id: ProducerId | None) -> None:
         if producer_id is None:
             call.answer(_refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         else:
             call.answer(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
 
-    broker.producer_ids.take(then)
+    broker.producer_ids.take(lambda producer_id: call.attempt(partial(answer, producer_id)))
     return None
 
 

@@ -4,6 +4,7 @@ Below v3 the older record formats are turned into batches.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from moldau._native.frames import Frame, ProducePartition, ProduceTopic, parse_produce
@@ -276,10 +277,13 @@ class _Request:
         """Take note that a partition has it."""
         self.waiting.pop(replica, None)
         if not self.waiting and not self.is_done:
-            self._answer()
+            self._call.attempt(self._answer)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:
         """Take note that a partition does not have it."""
+        self._call.attempt(partial(self._lose, replica, error))
+
+    def _lose(self, replica: Replica, error: ReplicaError) -> None:
         row = self.waiting.pop(replica, None)
         if row is not None:
             self._refuse(row, error.code, str(error), replica.partition.topic)
@@ -289,8 +293,12 @@ class _Request:
     def expire(self) -> None:
         """Answer for what is still not stored that nobody knows whether it will be."""
         self.is_done = True
-        for replica, row in self.waiting.items():
+        for replica in self.waiting:
             replica.unwait(self)
+        self._call.attempt(self._answer_late)
+
+    def _answer_late(self) -> None:
+        for replica, row in self.waiting.items():
             if self._acks != ACKS_NONE:
                 self._refuse(
                     row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
