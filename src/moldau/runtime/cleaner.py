@@ -109,12 +109,14 @@ class Cleaner:
         self._throttle: Throttle | None = None
         self._throttle_lock = threading.Lock()
         self._wake = asyncio.Event()
+        self._configured = asyncio.Event()
         self._set_throttle()
 
     def configure(self, settings: CleanerSettings) -> None:
-        """Go by other settings; the number of threads changes with the next start."""
+        """Go by other settings; a thread too many ends when it has finished its partition."""
         self._settings = settings
         self._set_throttle()
+        self._configured.set()
         self.wake()
 
     def _set_throttle(self) -> None:
@@ -124,16 +126,18 @@ class Cleaner:
 
     async def run(self) -> None:
         """Work until cancelled; the threads stop after the step that they are at."""
-        threads = self._settings.threads
-        executor = ThreadPoolExecutor(threads, thread_name_prefix="cleaner")
+        workers: dict[int, asyncio.Task[None]] = {}
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(threads):
-                    group.create_task(self._work(executor))
+                while True:
+                    for number in range(self._settings.threads):
+                        if number not in workers or workers[number].done():
+                            workers[number] = group.create_task(self._work(number))
+                    await self._configured.wait()
+                    self._configured.clear()
         finally:
             for abort in self._running.values():
                 abort.set()
-            executor.shutdown(wait=False)
 
     def abort(self, partition: TopicPartition) -> None:
         """Give up compacting a partition that is to be truncated or deleted."""
@@ -148,18 +152,23 @@ class Cleaner:
         """Look for work now: settings have changed, or a segment was closed."""
         self._wake.set()
 
-    async def _work(self, executor: ThreadPoolExecutor) -> None:
-        while True:
-            plan = self._next_plan()
-            if plan is not None:
-                await self._compact(plan, executor)
-                continue
-            self._wake.clear()
-            try:
-                async with asyncio.timeout(self._settings.backoff_ms / 1000):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+    async def _work(self, number: int) -> None:
+        """Work in a thread as long as there are more threads than `number`."""
+        executor = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
+        try:
+            while number < self._settings.threads:
+                plan = self._next_plan()
+                if plan is not None:
+                    await self._compact(plan, executor)
+                    continue
+                self._wake.clear()
+                try:
+                    async with asyncio.timeout(self._settings.backoff_ms / 1000):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            executor.shutdown(wait=False)
 
     def _next_plan(self) -> Plan | None:
         """Choose the dirtiest partition; those that another thread works on are left out."""

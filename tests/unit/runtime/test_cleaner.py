@@ -196,3 +196,26 @@ def test_the_throttle_slows_it_down() -> None:
 def test_memory_is_shared_by_the_threads() -> None:
     settings = CleanerSettings(threads=4, dedupe_buffer_size=4000, io_buffer_size=8000)
     assert settings.limits == Limits(keys_bytes=1000, io_bytes=1000, load_factor=0.9)
+
+
+def test_the_number_of_threads_changes_while_it_runs() -> None:
+    def workers() -> int:
+        coroutines = [task.get_coro() for task in asyncio.all_tasks()]
+        return sum(getattr(each, "__name__", "") == "_work" for each in coroutines)
+
+    async def scenario() -> None:
+        logs = OneLog(MemoryDisk())
+        cleaner = make_cleaner(logs)
+        task = asyncio.create_task(cleaner.run())
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await logs.happened.wait()
+            for threads in (1, 3, 2, 1, 2):
+                cleaner.configure(CleanerSettings(threads=threads))
+                while workers() != threads:
+                    await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert workers() == 0
+
+    asyncio.run(scenario())

@@ -110,7 +110,7 @@ BROKER_HONOURED: Final[Table] = {
     "log.cleaner.max.compaction.lag.ms": "",
     "log.cleaner.min.cleanable.ratio": "",
     "log.cleaner.min.compaction.lag.ms": "",
-    "log.cleaner.threads": "a change takes effect with the next start",
+    "log.cleaner.threads": "",
     "log.cleanup.policy": "",
     "log.dir": "",
     "log.dirs": "",
