@@ -1,6 +1,7 @@
 """Build the Cython kernels; everything else about the package is in pyproject.toml.
 
-MOLDAU_SANITIZE=address builds them with AddressSanitizer (docs/sanitizer.md).
+MOLDAU_SANITIZE=address builds them with AddressSanitizer (docs/sanitizer.md). MOLDAU_KERNELS=0
+leaves them out: tools/bootstrap.py builds them in place, where a second build is quick.
 """
 
 import os
@@ -9,6 +10,7 @@ from glob import glob
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+WANTED = os.environ.get("MOLDAU_KERNELS") != "0"
 SANITIZE = os.environ.get("MOLDAU_SANITIZE")
 FLAGS = ["-fno-omit-frame-pointer", "-g", "-O1", f"-fsanitize={SANITIZE}"] if SANITIZE else ["-O3"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function"]
@@ -23,6 +25,7 @@ extensions = [
         extra_link_args=[f"-fsanitize={SANITIZE}"] if SANITIZE else [],
     )
     for path in sorted(glob("src/moldau/_native/*.pyx"))
+    if WANTED
 ]
 
 setup(

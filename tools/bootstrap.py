@@ -8,6 +8,7 @@ bytecode, which follows the sources.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -70,14 +71,17 @@ def _install(target: str) -> None:
     pip = [str(BIN / "python"), "-m", "pip", "install", "-q"]
     _say("installing" if target == "run" else "installing the package and the development tools")
     _run(*pip, "setuptools>=77", "Cython>=3.1")
-    _run(*pip, "--no-build-isolation", "-e", str(ROOT))
+    # The kernels are built afterwards, once: an editable install would build them in a folder of
+    # its own, and throw that away.
+    _run(*pip, "--no-build-isolation", "-e", str(ROOT), MOLDAU_KERNELS="0")
     if target == "dev":
         _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:dev")
 
 
 def _build() -> None:
     _say("building the native kernels")
-    _run(str(BIN / "python"), "setup.py", "-q", "build_ext", "--inplace")
+    jobs = f"-j{os.cpu_count() or 1}"
+    _run(str(BIN / "python"), "setup.py", "-q", "build_ext", "--inplace", jobs)
 
 
 def _once(name: str, inputs: list[Path], step: Callable[[], None]) -> None:
@@ -92,8 +96,8 @@ def _once(name: str, inputs: list[Path], step: Callable[[], None]) -> None:
     stamp.write_text(digest.hexdigest())
 
 
-def _run(*command: str) -> None:
-    done = subprocess.run(command, cwd=ROOT, check=False)
+def _run(*command: str, **environment: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, check=False, env=os.environ | environment)
     if done.returncode:
         sys.exit(f"moldau: failed: {' '.join(command)}")
 
