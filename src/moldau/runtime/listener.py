@@ -81,6 +81,11 @@ class Listener:
         metrics.gauge(
             "moldau_connections", "Connections of clients now.", lambda: len(self._clients)
         )
+        metrics.gauge(
+            "moldau_network_buffer_bytes",
+            "Memory for requests that did not come at once.",
+            lambda: self.buffers.own_bytes,
+        )
         self._latencies = {
             key: metrics.histogram(
                 "moldau_request_seconds",

@@ -92,7 +92,7 @@ BROKER_HONOURED: Final[Table] = {
     "compression.type": "",
     "compression.zstd.level": "",
     "fetch.max.bytes": "",
-    "max.incremental.fetch.session.cache.slots": "",
+    "max.incremental.fetch.session.cache.slots": "in all of them, 500,000 partitions at most",
     "max.request.partition.size.limit": "",
     "message.max.bytes": "",
     "producer.id.expiration.check.interval.ms": "",
