@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from moldau.protocol.messages.fetch import FetchResponse
+from moldau.runtime.receive_buffers import CHUNK_BYTES
 from tests.listeners import listener
 
 
@@ -78,6 +79,35 @@ def test_large_frames_wait_for_each_other_when_memory_is_bounded() -> None:
             client.check_produced(1, batch)
         for half in halves:
             half.join()
+
+
+def test_large_frames_that_have_begun_are_counted_whole() -> None:
+    texts = {"queued_max_request_bytes": "8000000", "socket_request_max_bytes": "20000000"}
+    batch = random.Random(3).randbytes(16_000_000)
+    with listener(**texts) as running:
+        buffers = running.listener.buffers
+        held: list[int] = []
+        take = buffers.take
+
+        def watched(size: int) -> memoryview:
+            taken = take(size)
+            held.append(buffers.own_bytes)
+            return taken
+
+        buffers.take = watched  # type: ignore[method-assign]
+        clients = [running.client() for _ in range(6)]
+        sending = [threading.Thread(target=each.send_produce, args=(batch,)) for each in clients]
+        for thread in sending:
+            thread.start()
+        for client in clients:
+            client.check_produced(1, batch)
+        for thread in sending:
+            thread.join()
+        # One is read, and copied once while its buffer grows; the others have a chunk each.
+        assert max(held) <= (32 << 20) + (16 << 20) + 6 * CHUNK_BYTES
+        wait_until(
+            lambda: running.call(lambda: (buffers.own_bytes, buffers.claimed_bytes)) == (0, 0)
+        )
 
 
 def test_a_slow_reader_beside_fast_ones_gets_its_own_bytes() -> None:

@@ -53,6 +53,7 @@ class ClientSocket(asyncio.BufferedProtocol):
     """One connection of a client."""
 
     __slots__ = (
+        "_claimed",
         "_end",
         "_host",
         "_is_closing",
@@ -83,6 +84,8 @@ class ClientSocket(asyncio.BufferedProtocol):
         # What was read and not started yet, when there is any.
         self._own: memoryview | None = None
         self._start = self._end = self._limit = self._whole_at = 0
+        # The size of the large frame that is being read.
+        self._claimed = 0
         self._turn_bytes = 0
         self._unsent_seen = 0
 
@@ -149,9 +152,18 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def _drop_own(self) -> None:
         self._is_starved = False
+        self._claim(0)
+        self._retire_own()
+
+    def _retire_own(self) -> None:
         if self._own is not None:
             self._host.buffers.retire(self._own)
             self._own = None
+
+    def _claim(self, size: int) -> None:
+        """Have a large frame counted whole as long as it is read; 0: there is none."""
+        self._host.buffers.claimed_bytes += size - self._claimed
+        self._claimed = size
 
     @property
     def _is_waiting(self) -> bool:
@@ -161,28 +173,34 @@ class ClientSocket(asyncio.BufferedProtocol):
     def _settle(self, data: memoryview, start: int, end: int) -> None:
         """Have what is left over in a buffer of the connection's own, with room for what comes."""
         size = end - start
-        wanted = size if self._is_waiting else _room_wanted(data, start, size)
         buffers = self._host.buffers
         own = self._own
+        frame_bytes = 0 if self._is_waiting else _frame_bytes(data, start, size)
+        # A large claim is believed step by step, as its bytes come.
+        wanted = min(frame_bytes, max(GROWTH_BYTES_MAX, 2 * size)) or size
+        if not (self._claimed and own is data and start == self._start):
+            self._claim(0)
         # Whoever has begun with a large frame may end it, or all would wait for each other.
-        has_begun = own is not None and len(own) > CHUNK_BYTES
-        is_starved = wanted > CHUNK_BYTES and not has_begun and not buffers.has_room
+        is_large = frame_bytes > CHUNK_BYTES
+        is_starved = is_large and not self._claimed and not buffers.has_room
         if is_starved:
             wanted = size
             self._host.starved(self)
+        elif is_large:
+            self._claim(frame_bytes)
         if own is None or start + wanted > len(own):
             fresh = buffers.take(wanted)
             fresh[:size] = data[start:end]
-            self._drop_own()
+            self._retire_own()
             self._own = own = fresh
             start = 0
         self._is_starved = is_starved
         self._start = start
         self._end = start + size
         # A large frame is read to its end and no further: nothing is left over to be copied.
-        is_large = wanted > CHUNK_BYTES
-        self._whole_at = start + wanted if is_large else 0
-        self._limit = self._whole_at if is_large else len(own)
+        stops = wanted > CHUNK_BYTES
+        self._whole_at = start + wanted if stops else 0
+        self._limit = self._whole_at if stops else len(own)
 
     def _go_on_reading(self) -> None:
         transport = self._transport
@@ -278,10 +296,6 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._host.lost(self)
 
 
-def _room_wanted(data: memoryview, start: int, size: int) -> int:
-    """Return how large a buffer the frame at `start` needs, of which `size` bytes are there."""
-    if size < 4:
-        return CHUNK_BYTES
-    frame_bytes = 4 + int.from_bytes(data[start : start + 4])
-    # A large claim is believed step by step, as its bytes come.
-    return min(frame_bytes, max(GROWTH_BYTES_MAX, 2 * size))
+def _frame_bytes(data: memoryview, start: int, size: int) -> int:
+    """Return how large the frame at `start` is, of which `size` bytes are there."""
+    return CHUNK_BYTES if size < 4 else 4 + int.from_bytes(data[start : start + 4])

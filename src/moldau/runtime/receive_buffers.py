@@ -24,6 +24,8 @@ class ReceiveBuffers:
         """Where the next bytes go."""
         self.own_bytes = 0
         """The size of all buffers that connections own."""
+        self.claimed_bytes = 0
+        """The size of all large frames that are being read: their buffers grow as bytes come."""
         self._own_bytes_max = own_bytes_max
         # Fresh memory costs page faults, ten times what copying costs.
         self._kept: dict[int, list[memoryview]] = {}
@@ -37,8 +39,10 @@ class ReceiveBuffers:
 
     @property
     def has_room(self) -> bool:
-        """Whether a connection may own more than a chunk; the last one may exceed the bound."""
-        return self._own_bytes_max is None or self.own_bytes < self._own_bytes_max
+        """Whether a large frame may begin; the last one may exceed the bound."""
+        if self._own_bytes_max is None:
+            return True
+        return max(self.own_bytes, self.claimed_bytes) < self._own_bytes_max
 
     def window(self) -> memoryview:
         """Return the part of the arena that is read into next."""
