@@ -37,13 +37,20 @@ class LogWatch:
         if self._replicas is not None:
             self._replicas.stored(partition, log)
 
+    def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """A log has taken another's place."""
+        if self._replicas is not None:
+            self._replicas.moved(partition, log)
+
     def offline(self, root: str, partitions: Sequence[TopicPartition], _: Exception) -> None:
         """Partitions cannot be used any more."""
         if self._replicas is None or self._store is None or self._registration is None:
             self.broken_roots.append(root)
             return
         for partition in partitions:
-            self._replicas.offline(partition)
+            # One that is being deleted has no replica any more.
+            if self._replicas.get(partition) is not None:
+                self._replicas.offline(partition)
         for host in self._store.hosts:
             if host.root == root and not host.is_online and host.identity.directory_id:
                 self._registration.directory_failed(host.identity.directory_id)

@@ -1,0 +1,137 @@
+"""A partition's log on its way from one log directory of a broker to another."""
+
+from enum import Enum
+from typing import Final
+
+from moldau._native.records import read_batches
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import Buffer
+from moldau.kernel.ids import TopicPartition
+from moldau.log.config import LogConfig
+from moldau.log.directory import LogDirectory
+from moldau.log.partition import PartitionLog
+from moldau.log.reading import Extent, Isolation, segment_number_of
+
+SLICE_BYTES: Final = 256 << 10
+
+
+class Stage(Enum):
+    """How far a move is."""
+
+    COPYING = "copying"
+    SWITCHED = "switched"
+    RETIRED = "retired"
+    PROMOTED = "promoted"
+
+
+class Move:
+    """The steps of a move, in an order that a crash between any two does not hurt.
+
+        COPYING   take      -> COPYING    a slice of the log is appended to the copy
+        COPYING   switch    -> SWITCHED   the copy has everything: it is the log from now on
+        SWITCHED  retire    -> RETIRED    the old folder becomes one that is to be deleted
+        RETIRED   promote   -> PROMOTED   the copy's folder gets the log's name
+        PROMOTED  finish                  what was appended meanwhile may be acknowledged
+
+    Before `retire` the copy is synced, and before `promote` and `finish` the name that changed, so
+    that after a crash there is either the old log, with all that was acknowledged, or only the
+    copy, with the same. In between the copy vouches for nothing that is appended to it, because the
+    old log does not have it. There are never two folders with the log's name.
+    """
+
+    def __init__(
+        self, partition: TopicPartition, source: LogDirectory, target: LogDirectory
+    ) -> None:
+        self.partition = partition
+        self.source = source
+        self.target = target
+        self.stage = Stage.COPYING
+
+    @property
+    def log(self) -> PartitionLog:
+        """The log that is moved."""
+        return self.source.get(self.partition)
+
+    @property
+    def copy(self) -> PartitionLog:
+        """What comes in its place."""
+        return self.target.get(self.partition)
+
+    @property
+    def lag(self) -> int:
+        """How many offsets the copy is behind."""
+        return self.log.log_end - self.copy.log_end
+
+    def begin(self, config: LogConfig, now: Instant) -> None:
+        """Make an empty copy, unless there is one; the target was lowered before."""
+        if self.partition not in self.target.logs:
+            segments = self.log.segments
+            first = segments[max(0, segment_number_of(segments, self.log.log_start))]
+            topic_id = self.source.topic_ids[self.partition]
+            self.target.create_future(self.partition, topic_id, config, first.base_offset, now)
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a copy from before a restart can be gone on with, cut at the log's end.
+
+        A crash may have taken names from it that were never synced, those of the first files too.
+        """
+        return self.copy.log_start <= self.log.log_start
+
+    def next_extent(self) -> Extent | None:
+        """Return what is to be copied next, None if the copy has all batches."""
+        log = self.log
+        offset = max(self.copy.log_end, log.log_start)
+        if offset >= log.written_offset:
+            return None
+        return log.read(offset, bytes_max=SLICE_BYTES, isolation=Isolation.LOG_END).extent
+
+    def take(self, data: Buffer, now: Instant) -> None:
+        """Append a slice to the copy; a batch that is cut off at its end comes with the next.
+
+        `StorageFullError`: there is no room for it, and nothing of it is in the copy.
+        """
+        assert self.stage is Stage.COPYING, self.stage
+        copy = self.copy
+        batches = read_batches(data)
+        size = batches[-1].position + batches[-1].size
+        copy.append_stored(memoryview(data)[:size], batches, now=now)
+        copy.write()
+        copy.advance_high_watermark(self.log.high_watermark)
+        self.target.note_change(self.partition, now)
+
+    def switch(self, now: Instant) -> PartitionLog:
+        """Let the copy, which has all batches, be the log; return it. Nothing may be staged.
+
+        `DiskFullError`: nothing has changed. Directly after it the copy is to be synced.
+        """
+        assert self.stage is Stage.COPYING, self.stage
+        log, copy = self.log, self.copy
+        copy.succeed(log, now)
+        copy.hold()
+        self.target.futures.discard(self.partition)
+        cleaned_to = self.source.cleaned_to(self.partition)
+        if cleaned_to is not None:
+            self.target.set_cleaned_to(self.partition, cleaned_to)
+        self.target.sync_soon(self.partition)
+        self.stage = Stage.SWITCHED
+        return copy
+
+    def retire(self) -> str | None:
+        """Take the old log out; return the folder whose files are then to be removed, if any."""
+        assert self.stage is Stage.SWITCHED, self.stage
+        folder = self.source.delete(self.partition)
+        self.stage = Stage.RETIRED
+        return folder
+
+    def promote(self) -> None:
+        """Give the copy's folder the log's name."""
+        assert self.stage is Stage.RETIRED, self.stage
+        self.target.promote(self.partition)
+        self.stage = Stage.PROMOTED
+
+    def finish(self) -> PartitionLog:
+        """Let the log vouch for what it stores; return it."""
+        assert self.stage is Stage.PROMOTED, self.stage
+        self.copy.release()
+        return self.copy

@@ -1,0 +1,300 @@
+"""Logs on their way between the directories of a broker, one after the other (KIP-113)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from moldau.kernel.clock import Instant
+from moldau.kernel.disk import DiskColdError, DiskError, DiskFullError, DiskMissingError
+from moldau.kernel.ids import TopicId, TopicPartition
+from moldau.log.errors import AppendError, StorageFullError
+from moldau.log.moving import Move
+from moldau.log.state import Notice
+from moldau.runtime.directory_host import DirectoryHost, LogListener
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+
+T = TypeVar("T")
+Places = MutableMapping[TopicPartition, DirectoryHost]
+Assign = Callable[[TopicPartition, TopicId, bytes], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Copying:
+    """A move under way."""
+
+    move: Move
+    source: DirectoryHost
+    target: DirectoryHost
+    is_assigned: bool = False
+    """Whether the controller was told that the log is in the target."""
+
+    @property
+    def partition(self) -> TopicPartition:
+        return self.move.partition
+
+
+class LogMoves:
+    """Brings logs to the directories where they are wished to be.
+
+    One task does everything, a slice at a time: so a wish that changes is seen soon, and nobody
+    else touches a copy. The controller is told before the log's place changes, as in Kafka: if a
+    directory is not there at a later start, what it says is never taken for an empty log.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[DirectoryHost],
+        places: Places,
+        clock: Callable[[], Instant],
+        listener: LogListener,
+        *,
+        flush: Callable[[], object],
+        abort_compaction: Callable[[TopicPartition], None],
+    ) -> None:
+        self._hosts = hosts
+        self._places = places
+        self._clock = clock
+        self._listener = listener
+        self.flush = flush
+        """Write what requests of this turn have staged; whoever answers them sets it."""
+        self._abort_compaction = abort_compaction
+        self.assign: Assign = _tell_nobody
+        """Tell the controller where a log is; whoever knows it sets it."""
+        self._wishes: dict[TopicPartition, DirectoryHost | None] = {}
+        self._copying: dict[TopicPartition, _Copying] = {}
+        self._waiters: dict[TopicPartition, list[asyncio.Future[None]]] = {}
+        self._wake = asyncio.Event()
+
+    def __contains__(self, partition: object) -> bool:
+        """Whether a log is on its way: then it is not compacted."""
+        return partition in self._copying
+
+    def target_of(self, partition: TopicPartition) -> DirectoryHost | None:
+        """Return where a log is on its way to, if anywhere."""
+        if partition in self._wishes:
+            return self._wishes[partition]
+        copying = self._copying.get(partition)
+        return None if copying is None else copying.target
+
+    def lag_of(self, partition: TopicPartition) -> int:
+        """Return how many offsets a copy is behind; 0 if the log itself cannot be used."""
+        with suppress(AppendError, KeyError):
+            return self._copying[partition].move.lag
+        return 0
+
+    def wish(self, partition: TopicPartition, target: DirectoryHost | None) -> None:
+        """Have a log in a directory; None, or where it is: let it stay there."""
+        self._wishes[partition] = target
+        self._wake.set()
+
+    async def stop(self, partition: TopicPartition) -> None:
+        """Take a move back; when this returns there is no copy. One that is almost done ends."""
+        if partition not in self._wishes and partition not in self._copying:
+            return
+        self.wish(partition, None)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(partition, []).append(waiter)
+        await waiter
+
+    # At the start.
+
+    async def resume(
+        self, is_wanted: Callable[[TopicPartition, TopicId | None], bool], *, is_complete: bool
+    ) -> None:
+        """Look after the copies that were found: nothing is appended to any log yet.
+
+        A copy without its log is all there is if the last run was stopped between two renames. But
+        unless all directories are there, the log may be in one that is not.
+        """
+        for target in self._hosts:
+            for partition in sorted(target.core.futures):
+                source = self._places.get(partition)
+                try:
+                    if not is_wanted(partition, target.core.topic_ids.get(partition)):
+                        await target.delete([partition], 0.0)
+                    elif source is not None:
+                        await self._resume(partition, source, target)
+                    elif is_complete:
+                        await self._take_over(partition, target)
+                except (AppendError, DiskError) as error:
+                    self._notice(target, partition, f"its copy cannot be used: {error}")
+
+    async def _resume(
+        self, partition: TopicPartition, source: DirectoryHost, target: DirectoryHost
+    ) -> None:
+        move = Move(partition, source.core, target.core)
+        if partition in self._copying or not move.is_resumable:
+            await target.delete([partition], 0.0)
+        else:
+            # What was appended to the copy alone was never acknowledged.
+            await target.truncate(partition, move.log.log_end)
+        if partition not in self._copying:
+            self.wish(partition, target)
+
+    async def _take_over(self, partition: TopicPartition, target: DirectoryHost) -> None:
+        target.core.futures.discard(partition)
+        await target.promote(partial(target.core.promote, partition))
+        self._places[partition] = target
+        self._notice(target, partition, "its move from another directory has ended")
+
+    # Moving.
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            self._wake.clear()
+            await self._heed_wishes()
+            if not self._copying:
+                await self._wake.wait()
+            elif not await self._step(next(iter(self._copying.values()))):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS)
+
+    async def _heed_wishes(self) -> None:
+        while self._wishes:
+            partition, target = next(iter(self._wishes.items()))
+            copying = self._copying.get(partition)
+            try:
+                if copying is not None and copying.target is not target:
+                    await self._drop(copying)
+                if target is not None and partition not in self._copying:
+                    await self._begin(partition, self._places[partition], target)
+            except (AppendError, DiskError, KeyError) as error:
+                logger.warning("%s is not moved: %s", partition, error)
+            if self._wishes.get(partition) is target:
+                del self._wishes[partition]
+            for waiter in self._waiters.pop(partition, ()):
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def _begin(
+        self, partition: TopicPartition, source: DirectoryHost, target: DirectoryHost
+    ) -> None:
+        if source is not target:
+            self._abort_compaction(partition)
+            move = Move(partition, source.core, target.core)
+            await target.begin(move)
+            self._copying[partition] = _Copying(move, source, target)
+
+    async def _drop(self, copying: _Copying) -> None:
+        """Give a move up. The controller hears of it first: what it says, it must find."""
+        partition, target = copying.partition, copying.target
+        del self._copying[partition]
+        await self._assign_back(copying)
+        if partition in target.core.futures:
+            await target.delete([partition], 0.0)
+
+    async def _assign_back(self, copying: _Copying) -> None:
+        topic_id = copying.source.core.topic_ids.get(copying.partition)
+        if copying.is_assigned and topic_id is not None:
+            await self.assign(copying.partition, topic_id, _id_of(copying.source))
+
+    async def _step(self, copying: _Copying) -> bool:
+        """Go one step on; False if it has to wait for room."""
+        try:
+            await self._copy(copying)
+        except (StorageFullError, DiskFullError, DiskMissingError):
+            # Others may find room; or retention has taken what was about to be read.
+            self._copying[copying.partition] = self._copying.pop(copying.partition)
+            return False
+        except Exception as error:  # whatever it is, the log itself stays
+            if not isinstance(error, AppendError | DiskError):
+                logger.exception("moving %s has failed", copying.partition)
+            self._notice(copying.target, copying.partition, f"is not moved here: {error}")
+            with suppress(AppendError, DiskError):
+                await self._drop(copying)
+        return True
+
+    async def _copy(self, copying: _Copying) -> None:
+        move, source, target = copying.move, copying.source, copying.target
+        extent = await source.warmed(move.next_extent)
+        if extent is not None:
+            data = await source.in_thread(partial(source.waiting.read, *extent))
+            self._take(copying, data)
+            await asyncio.sleep(0)
+        elif not copying.is_assigned:
+            topic_id = source.core.topic_ids[copying.partition]
+            copying.is_assigned = True
+            await self.assign(copying.partition, topic_id, _id_of(target))
+        else:
+            async with source.changing():
+                with suppress(DiskColdError):
+                    await self._replace(copying)
+
+    def _take(self, copying: _Copying, data: bytes) -> None:
+        target = copying.target
+        target.admit(len(data))
+        target.guard(lambda: copying.move.take(data, self._clock()))
+        target.pool.wake()
+
+    async def _replace(self, copying: _Copying) -> None:
+        """Let the copy take the log's place, unless more than a slice has come meanwhile."""
+        move, source, target = copying.move, copying.source, copying.target
+        self.flush()
+        extent = source.guard(move.next_extent)
+        if extent is not None:
+            data = source.guard(partial(source.disk.read, *extent))
+            self._take(copying, data)
+            if source.guard(move.next_extent) is not None:
+                return
+        partition = copying.partition
+        delay_ms = move.log.config.file_delete_delay_ms
+        log = target.guard(lambda: move.switch(self._clock()))
+        self._places[partition] = target
+        self._listener.moved(partition, log)
+        try:
+            folder = await self._rename(copying)
+        except (AppendError, DiskError) as error:
+            # The log's files are in two places, and the next start knows what to make of it.
+            target.give_up(partition, error)
+            raise
+        del self._copying[partition]
+        self._listener.stored(partition, move.finish())
+        self._notice(target, partition, f"was moved here from {source.root}")
+        if folder is not None:
+            source.remove_later([folder], delay_ms / 1000)
+
+    async def _rename(self, copying: _Copying) -> str | None:
+        move, source, target = copying.move, copying.source, copying.target
+
+        async def retire() -> str | None:
+            return source.guard(move.retire)
+
+        def promote() -> None:
+            self.flush()
+            move.promote()
+
+        await _with_room(target.sync_all)
+        await _with_room(partial(target.note_log_start, copying.partition))
+        folder = await _with_room(retire)
+        await _with_room(source.sync_all)
+        await _with_room(partial(target.promote, promote))
+        await _with_room(target.sync_all)
+        return folder
+
+    def _notice(self, host: DirectoryHost, partition: TopicPartition, text: str) -> None:
+        self._listener.notice(host.root, Notice(str(partition), text))
+
+
+async def _with_room(step: Callable[[], Awaitable[T]]) -> T:
+    """Do something, as often as it takes for the disk to have room."""
+    while True:
+        try:
+            return await step()
+        except (StorageFullError, DiskFullError):
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def _id_of(host: DirectoryHost) -> bytes:
+    return host.identity.directory_id or b""
+
+
+async def _tell_nobody(_: TopicPartition, _topic_id: TopicId, _directory_id: bytes) -> None:
+    """There is no controller."""
