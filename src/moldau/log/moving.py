@@ -76,7 +76,8 @@ class Move:
 
         A crash may have taken names from it that were never synced, those of the first files too.
         """
-        return self.copy.log_start <= self.log.log_start
+        topic_ids = [each.topic_ids.get(self.partition) for each in (self.source, self.target)]
+        return topic_ids[0] == topic_ids[1] and self.copy.log_start <= self.log.log_start
 
     def next_extent(self) -> Extent | None:
         """Return what is to be copied next, None if the copy has all batches."""

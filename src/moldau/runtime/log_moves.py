@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError, DiskError, DiskFullError, DiskMissingError
 from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.errors import AppendError, StorageFullError
-from moldau.log.moving import Move
+from moldau.log.moving import Move, Stage
 from moldau.log.state import Notice
 from moldau.runtime.directory_host import DirectoryHost, LogListener
 
@@ -27,11 +27,13 @@ Assign = Callable[[TopicPartition, TopicId, bytes], Awaitable[None]]
 
 @dataclass(slots=True)
 class _Copying:
-    """A move under way."""
+    """A move under way; whoever takes it from the others' sight sees to the copy."""
 
     move: Move
     source: DirectoryHost
     target: DirectoryHost
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_assigned: bool = False
     """Whether the controller was told that the log is in the target."""
 
@@ -43,8 +45,8 @@ class _Copying:
 class LogMoves:
     """Brings logs to the directories where they are wished to be.
 
-    One task does everything, a slice at a time: so a wish that changes is seen soon, and nobody
-    else touches a copy. The controller is told before the log's place changes, as in Kafka: if a
+    One task does everything, a slice at a time, so that a wish that changes is seen soon. The
+    controller is told before the log's place changes, as in Kafka: if a
     directory is not there at a later start, what it says is never taken for an empty log.
     """
 
@@ -67,9 +69,8 @@ class LogMoves:
         self._abort_compaction = abort_compaction
         self.assign: Assign = _tell_nobody
         """Tell the controller where a log is; whoever knows it sets it."""
-        self._wishes: dict[TopicPartition, DirectoryHost | None] = {}
+        self._wishes: dict[TopicPartition, DirectoryHost] = {}
         self._copying: dict[TopicPartition, _Copying] = {}
-        self._waiters: dict[TopicPartition, list[asyncio.Future[None]]] = {}
         self._wake = asyncio.Event()
 
     def __contains__(self, partition: object) -> bool:
@@ -89,24 +90,30 @@ class LogMoves:
             return self._copying[partition].move.lag
         return 0
 
-    def wish(self, partition: TopicPartition, target: DirectoryHost | None) -> None:
-        """Have a log in a directory; None, or where it is: let it stay there."""
+    def wish(self, partition: TopicPartition, target: DirectoryHost) -> None:
+        """Have a log in a directory; where it is: let it stay there."""
         self._wishes[partition] = target
         self._wake.set()
 
     async def stop(self, partition: TopicPartition) -> None:
-        """Take a move back; when this returns there is no copy. One that is almost done ends."""
-        if partition not in self._wishes and partition not in self._copying:
+        """Take a move back; when this returns there is no copy. One that is almost done ends.
+
+        Does not wait for the controller, who may wait for whoever calls.
+        """
+        self._wishes.pop(partition, None)
+        copying = self._copying.get(partition)
+        if copying is None:
             return
-        self.wish(partition, None)
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(partition, []).append(waiter)
-        await waiter
+        await copying.begun.wait()
+        if copying.move.stage is not Stage.COPYING:
+            await copying.ended.wait()
+        elif self._is_current(copying):
+            await self._remove(copying)
 
     # At the start.
 
     async def resume(
-        self, is_wanted: Callable[[TopicPartition, TopicId | None], bool], *, is_complete: bool
+        self, topic_id_of: Callable[[TopicPartition], TopicId | None], *, is_complete: bool
     ) -> None:
         """Look after the copies that were found: nothing is appended to any log yet.
 
@@ -115,9 +122,10 @@ class LogMoves:
         """
         for target in self._hosts:
             for partition in sorted(target.core.futures):
+                wanted, found = topic_id_of(partition), target.core.topic_ids.get(partition)
                 source = self._places.get(partition)
                 try:
-                    if not is_wanted(partition, target.core.topic_ids.get(partition)):
+                    if wanted is None or found not in (None, wanted):
                         await target.delete([partition], 0.0)
                     elif source is not None:
                         await self._resume(partition, source, target)
@@ -130,13 +138,12 @@ class LogMoves:
         self, partition: TopicPartition, source: DirectoryHost, target: DirectoryHost
     ) -> None:
         move = Move(partition, source.core, target.core)
-        if partition in self._copying or not move.is_resumable:
+        if partition in self._wishes or not move.is_resumable:
             await target.delete([partition], 0.0)
         else:
             # What was appended to the copy alone was never acknowledged.
             await target.truncate(partition, move.log.log_end)
-        if partition not in self._copying:
-            self.wish(partition, target)
+        self._wishes.setdefault(partition, target)
 
     async def _take_over(self, partition: TopicPartition, target: DirectoryHost) -> None:
         target.core.futures.discard(partition)
@@ -159,42 +166,49 @@ class LogMoves:
 
     async def _heed_wishes(self) -> None:
         while self._wishes:
-            partition, target = next(iter(self._wishes.items()))
-            copying = self._copying.get(partition)
+            partition = next(iter(self._wishes))
+            target = self._wishes.pop(partition)
             try:
+                copying = self._copying.get(partition)
                 if copying is not None and copying.target is not target:
                     await self._drop(copying)
-                if target is not None and partition not in self._copying:
+                if partition not in self._copying:
                     await self._begin(partition, self._places[partition], target)
             except (AppendError, DiskError, KeyError) as error:
                 logger.warning("%s is not moved: %s", partition, error)
-            if self._wishes.get(partition) is target:
-                del self._wishes[partition]
-            for waiter in self._waiters.pop(partition, ()):
-                if not waiter.done():
-                    waiter.set_result(None)
 
     async def _begin(
         self, partition: TopicPartition, source: DirectoryHost, target: DirectoryHost
     ) -> None:
-        if source is not target:
-            self._abort_compaction(partition)
-            move = Move(partition, source.core, target.core)
-            await target.begin(move)
-            self._copying[partition] = _Copying(move, source, target)
+        if source is target:
+            return
+        self._abort_compaction(partition)
+        copying = _Copying(Move(partition, source.core, target.core), source, target)
+        self._copying[partition] = copying
+        try:
+            await target.begin(copying.move)
+        except BaseException:
+            del self._copying[partition]
+            raise
+        finally:
+            copying.begun.set()
+
+    def _is_current(self, copying: _Copying) -> bool:
+        return self._copying.get(copying.partition) is copying
 
     async def _drop(self, copying: _Copying) -> None:
         """Give a move up. The controller hears of it first: what it says, it must find."""
-        partition, target = copying.partition, copying.target
-        del self._copying[partition]
-        await self._assign_back(copying)
-        if partition in target.core.futures:
-            await target.delete([partition], 0.0)
-
-    async def _assign_back(self, copying: _Copying) -> None:
         topic_id = copying.source.core.topic_ids.get(copying.partition)
         if copying.is_assigned and topic_id is not None:
             await self.assign(copying.partition, topic_id, _id_of(copying.source))
+        if self._is_current(copying):
+            await self._remove(copying)
+
+    async def _remove(self, copying: _Copying) -> None:
+        del self._copying[copying.partition]
+        copying.ended.set()
+        if copying.partition in copying.target.core.futures:
+            await copying.target.delete([copying.partition], 0.0)
 
     async def _step(self, copying: _Copying) -> bool:
         """Go one step on; False if it has to wait for room."""
@@ -202,7 +216,8 @@ class LogMoves:
             await self._copy(copying)
         except (StorageFullError, DiskFullError, DiskMissingError):
             # Others may find room; or retention has taken what was about to be read.
-            self._copying[copying.partition] = self._copying.pop(copying.partition)
+            if self._is_current(copying):
+                self._copying[copying.partition] = self._copying.pop(copying.partition)
             return False
         except Exception as error:  # whatever it is, the log itself stays
             if not isinstance(error, AppendError | DiskError):
@@ -217,7 +232,8 @@ class LogMoves:
         extent = await source.warmed(move.next_extent)
         if extent is not None:
             data = await source.in_thread(partial(source.waiting.read, *extent))
-            self._take(copying, data)
+            if self._is_current(copying):
+                self._take(copying, data)
             await asyncio.sleep(0)
         elif not copying.is_assigned:
             topic_id = source.core.topic_ids[copying.partition]
@@ -226,7 +242,8 @@ class LogMoves:
         else:
             async with source.changing():
                 with suppress(DiskColdError):
-                    await self._replace(copying)
+                    if self._is_current(copying):
+                        await self._replace(copying)
 
     def _take(self, copying: _Copying, data: bytes) -> None:
         target = copying.target
@@ -256,6 +273,7 @@ class LogMoves:
             target.give_up(partition, error)
             raise
         del self._copying[partition]
+        copying.ended.set()
         self._listener.stored(partition, move.finish())
         self._notice(target, partition, f"was moved here from {source.root}")
         if folder is not None:

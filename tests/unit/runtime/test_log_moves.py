@@ -146,7 +146,7 @@ def test_a_restart_goes_on_with_a_move(roots, monkeypatch, is_crash):
             assert store.place_of(P).root == str(a)
             copied = store.hosts[1].core.logs[P].log_end
             assert 0 < copied < 100
-            await store.moves.resume(lambda *_: True, is_complete=True)
+            await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
             await fill(store, broker, 1)
             await arrive(store, b)
             assert values(store)[:100] == before
@@ -167,9 +167,9 @@ async def test_a_copy_without_its_log_is_the_log(roots):
     os.rename(a / "t-0", b / future)
     async with open_store(roots, broker, SMALL) as store:
         assert P not in store
-        await store.moves.resume(lambda *_: True, is_complete=False)
+        await store.moves.resume(lambda _: TOPIC_ID, is_complete=False)
         assert P not in store
-        await store.moves.resume(lambda *_: True, is_complete=True)
+        await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
         assert store.get(P).log_end == 40
         await fill(store, broker, 1)
         assert folders(b) == ["t-0"]
