@@ -26,6 +26,7 @@ from moldau.protocol.stored.cluster_metadata import (
     TopicRecord,
 )
 from moldau.runtime.controller_host import Change
+from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.log_configs import TopicConfigs, dynamic_layers
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.turns import Turns
@@ -64,6 +65,7 @@ class MetadataApplier:
         broker: Broker,
         store: LogStore,
         topic_configs: TopicConfigs,
+        assignments: DirectoryAssignments,
         *,
         flush: Callable[[], None],
         settings_changed: Callable[[], None],
@@ -73,6 +75,7 @@ class MetadataApplier:
         self._broker = broker
         self._store = store
         self._topic_configs = topic_configs
+        self._assignments = assignments
         self._flush = flush
         """Write what requests of this turn have staged: a log is changed between writes."""
         self._settings_changed = settings_changed
@@ -128,18 +131,17 @@ class MetadataApplier:
         Unless all log directories are there, what is not found may be in one that is not.
         """
         self._load_settings()
+        await self._store.moves.resume(self._topic_id_of, is_complete=is_complete)
         deleted: list[TopicPartition] = []
         turns = Turns()
         for partition in list(self._store):
             await turns.give_way()
             topic_id = self._store.place_of(partition).core.topic_ids.get(partition)
-            topic = self._broker.image.topics.find(partition.topic)
-            wanted = None if topic is None else topic.partitions.get(partition.partition)
-            is_ours = wanted is not None and self._broker.node_id in wanted.replicas
-            if is_ours and topic is not None and topic_id == topic.topic_id:
+            wanted_id = self._topic_id_of(partition)
+            if wanted_id is not None and topic_id == wanted_id:
                 continue
-            if is_ours and topic is not None and topic_id is None:
-                self._set_topic_id(partition, topic.topic_id)
+            if wanted_id is not None and topic_id is None:
+                self._set_topic_id(partition, wanted_id)
             elif topic_id is not None and topic_id in removed_ids:
                 deleted.append(partition)
             else:
@@ -147,14 +149,34 @@ class MetadataApplier:
         self._delete(deleted)
         if not is_complete:
             self._unfound = {
-                TopicPartition(topic.name, index)
+                partition
                 for topic in self._broker.image.topics
-                for index in topic.partitions
-            } - set(self._store)
+                for index, declared in topic.partitions.items()
+                if (partition := TopicPartition(topic.name, index)) not in self._store
+                if self._may_be_elsewhere(partition, declared)
+            }
         for topic in list(self._broker.image.topics):
             for index, declared in list(topic.partitions.items()):
                 await self._follow(topic, index, declared)
                 await turns.give_way()
+
+    def _topic_id_of(self, partition: TopicPartition) -> TopicId | None:
+        """Return the id of the topic, if this broker has a replica of the partition."""
+        topic = self._broker.image.topics.find(partition.topic)
+        declared = None if topic is None else topic.partitions.get(partition.partition)
+        if topic is None or declared is None or self._broker.node_id not in declared.replicas:
+            return None
+        return topic.topic_id
+
+    def _may_be_elsewhere(self, partition: TopicPartition, declared: Partition) -> bool:
+        """Whether a log that was not found may be in a directory that could not be opened.
+
+        Not if the controller knows that it is in one of the others, unless it was on its way there.
+        """
+        if self._broker.node_id not in declared.replicas:
+            return False
+        is_told = not is_reserved(self._directory_of(declared))
+        return not is_told or any(partition in host.core.futures for host in self._store.hosts)
 
     def _set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
         host = self._store.place_of(partition)
@@ -270,6 +292,7 @@ class MetadataApplier:
             logger.error("%s is offline: %s", partition, error)
             broker.replicas.offline(partition, topic.topic_id)
             return
+        self._tell_directory(partition, topic.topic_id, declared)
         self._flush()
         if declared.leader != broker.node_id:
             broker.replicas.remove(partition)
@@ -286,6 +309,14 @@ class MetadataApplier:
             in_sync=declared.isr,
         )
         self._store.changed(partition)
+
+    def _tell_directory(
+        self, partition: TopicPartition, topic_id: TopicId, declared: Partition
+    ) -> None:
+        """Tell the controller where a log is, if it knows otherwise; who moves it, does so."""
+        found = self._store.place_of(partition).identity.directory_id
+        if found and found != self._directory_of(declared) and partition not in self._store.moves:
+            self._assignments.tell(topic_id, partition.partition, found)
 
     def _directory_of(self, declared: Partition) -> bytes:
         return declared.directories[declared.replicas.index(self._broker.node_id)]
@@ -306,8 +337,8 @@ class MetadataApplier:
             # Its records are there: an empty log here would be taken for all of them.
             raise PartitionOfflineError("its log directory is not there")
         config, _ = self._config_of(partition.topic)
-        log = self._store.try_create(partition, topic_id, config)
-        return log or await self._store.create(partition, topic_id, config)
+        log = self._store.try_create(partition, topic_id, config, directory_id)
+        return log or await self._store.create(partition, topic_id, config, directory_id)
 
     def _config_of(self, topic: str) -> tuple[LogConfig, int]:
         new = self._touched.configs.get(topic)
