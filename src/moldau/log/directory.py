@@ -106,7 +106,7 @@ class LogDirectory:
         Nothing of it is on the disk until `make_folder`, so that partitions which are never used
         cost nothing there.
         """
-        return self._make(partition, topic_id, config, str(partition), Offset(0), now)
+        return self._make(partition, topic_id, config, str(partition), now)
 
     def create_future(
         self,
@@ -121,13 +121,18 @@ class LogDirectory:
         Its folder is there at once: it is what tells a later start to go on copying.
         """
         folder = marked_name(partition, self._entropy(16), FolderState.FUTURE)
-        log = self._make(partition, topic_id, config, folder, start, now)
+        log = self._make(partition, topic_id, config, folder, now)
         try:
             self.make_folder(partition)
-        except StorageFullError:
+            if start:
+                log.truncate_fully_and_start_at(start, now)  # the file's name says where it starts
+        except (DiskFullError, StorageFullError):
             self._forget(partition)
+            with suppress(DiskError):
+                self.disk.remove_directory(folder)
             raise
         self.futures.add(partition)
+        self.note_change(partition, now)
         return log
 
     def _make(
@@ -136,7 +141,6 @@ class LogDirectory:
         topic_id: TopicId,
         config: LogConfig,
         folder: str,
-        start: Offset,
         now: Instant,
     ) -> PartitionLog:
         assert partition not in self.logs, f"{partition} is there"
@@ -145,7 +149,7 @@ class LogDirectory:
         if partition in self.closed:
             raise PartitionOfflineError(f"{partition} is offline: {self.closed[partition]}")
         maker = SegmentMaker(self.disk, folder, self._cache, config, self._jitter())
-        state = empty_log(maker, start, now.wall_ms)
+        state = empty_log(maker, Offset(0), now.wall_ms)
         log = self.logs[partition] = PartitionLog(state, maker, self._durability)
         self.topic_ids[partition] = topic_id
         self._folderless.add(partition)

@@ -35,8 +35,8 @@ class Move:
 
     Before `retire` the copy is synced, and before `promote` and `finish` the name that changed, so
     that after a crash there is either the old log, with all that was acknowledged, or only the
-    copy, with the same. In between the copy vouches for nothing that is appended to it, because the
-    old log does not have it. There are never two folders with the log's name.
+    copy, with the same. In between the copy vouches for nothing that the old log has not stored.
+    There are never two folders with the log's name.
     """
 
     def __init__(
@@ -63,12 +63,11 @@ class Move:
         return self.log.log_end - self.copy.log_end
 
     def begin(self, config: LogConfig, now: Instant) -> None:
-        """Make an empty copy, unless there is one; the target was lowered before."""
-        if self.partition not in self.target.logs:
-            segments = self.log.segments
-            first = segments[max(0, segment_number_of(segments, self.log.log_start))]
-            topic_id = self.source.topic_ids[self.partition]
-            self.target.create_future(self.partition, topic_id, config, first.base_offset, now)
+        """Make an empty copy; the target was lowered before."""
+        segments = self.log.segments
+        first = segments[max(0, segment_number_of(segments, self.log.log_start))]
+        topic_id = self.source.topic_ids[self.partition]
+        self.target.create_future(self.partition, topic_id, config, first.base_offset, now)
 
     @property
     def is_resumable(self) -> bool:
@@ -76,8 +75,9 @@ class Move:
 
         A crash may have taken names from it that were never synced, those of the first files too.
         """
-        topic_ids = [each.topic_ids.get(self.partition) for each in (self.source, self.target)]
-        return topic_ids[0] == topic_ids[1] and self.copy.log_start <= self.log.log_start
+        topic_id = self.target.topic_ids.get(self.partition)
+        is_of_topic = topic_id is not None and topic_id == self.source.topic_ids.get(self.partition)
+        return is_of_topic and self.copy.log_start <= self.log.log_start
 
     def next_extent(self) -> Extent | None:
         """Return what is to be copied next, None if the copy has all batches."""
@@ -109,7 +109,7 @@ class Move:
         assert self.stage is Stage.COPYING, self.stage
         log, copy = self.log, self.copy
         copy.succeed(log, now)
-        copy.hold()
+        copy.hold(log.stored_offset)
         self.target.futures.discard(self.partition)
         cleaned_to = self.source.cleaned_to(self.partition)
         if cleaned_to is not None:

@@ -449,9 +449,9 @@ class PartitionLog:
         self._watermarks.forget_places()
         self._watermarks.advance(before.high_watermark)
 
-    def hold(self) -> None:
-        """Vouch for nothing more that is appended, until `release`."""
-        self._held_at = self._state.written_offset
+    def hold(self, at: Offset) -> None:
+        """Vouch for nothing more than what is below `at`, until `release`."""
+        self._held_at = at
 
     def release(self) -> None:
         """Vouch for what is stored again."""

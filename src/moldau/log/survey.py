@@ -111,7 +111,8 @@ def claim(disk: Disk, found: Survey, identity: MetaProperties) -> MetaProperties
     # First of all: whatever is changed from here on, a crash must not look like a good ending.
     if found.is_clean:
         disk.remove(CLEAN_SHUTDOWN)
-        disk.sync_directory("")
+    # Folders that a process made before it was killed count from here on, so they have to stay.
+    disk.sync_directory("")
     if identity != known:
         disk.replace(META_PROPERTIES, render_meta_properties(identity))
     return identity

@@ -295,7 +295,9 @@ class DirectoryHost:
         return self._checkpointing
 
     async def begin(self, move: Move) -> None:
-        """Make the copy of a log that comes here."""
+        """Make the copy of a log that comes here, unless a start has found it."""
+        if move.partition in self.core.futures:
+            return
         async with self._checkpointing:
             await self._write(self.core.lower(move.partition, Offset(0)))
             self.guard(lambda: move.begin(move.log.config, self._clock()))

@@ -141,13 +141,17 @@ class LogMoves:
         if partition in self._wishes or not move.is_resumable:
             await target.delete([partition], 0.0)
         else:
-            # What was appended to the copy alone was never acknowledged.
+            # What was appended to the copy alone was never acknowledged. It must not come back in
+            # another crash, when the log has other records there.
             await target.truncate(partition, move.log.log_end)
+            target.core.sync_soon(partition)
+            await target.sync_all()
         self._wishes.setdefault(partition, target)
 
     async def _take_over(self, partition: TopicPartition, target: DirectoryHost) -> None:
         target.core.futures.discard(partition)
         await target.promote(partial(target.core.promote, partition))
+        await target.sync_all()
         self._places[partition] = target
         self._notice(target, partition, "its move from another directory has ended")
 

@@ -51,7 +51,7 @@ class Host:
             cache=PageCache(1 << 20),
             entropy=Random(str(self.disk.list(""))).randbytes,
         )
-        for partition in self.found.partitions:
+        for partition in [*self.found.partitions, *self.found.futures]:
             steps = open_partition(
                 self.disk, self.found, partition, CONFIG, now_ms=self.now.wall_ms
             )
