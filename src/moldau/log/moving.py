@@ -6,7 +6,7 @@ from typing import Final
 from moldau._native.records import read_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer
-from moldau.kernel.ids import TopicPartition
+from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import LogConfig
 from moldau.log.directory import LogDirectory
 from moldau.log.partition import PartitionLog
@@ -64,10 +64,22 @@ class Move:
 
     def begin(self, config: LogConfig, now: Instant) -> None:
         """Make an empty copy; the target was lowered before."""
-        segments = self.log.segments
-        first = segments[max(0, segment_number_of(segments, self.log.log_start))]
         topic_id = self.source.topic_ids[self.partition]
-        self.target.create_future(self.partition, topic_id, config, first.base_offset, now)
+        self.target.create_future(self.partition, topic_id, config, self.start, now)
+
+    @property
+    def start(self) -> Offset:
+        """Where a copy begins: with the segment that holds the first record."""
+        segments = self.log.segments
+        return segments[max(0, segment_number_of(segments, self.log.log_start))].base_offset
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether the log begins behind the copy's end: the copy has to start over.
+
+        With a hole in it, recovery would take it for damaged.
+        """
+        return self.copy.log_end < self.start
 
     @property
     def is_resumable(self) -> bool:
@@ -80,10 +92,10 @@ class Move:
         return is_of_topic and self.copy.log_start <= self.log.log_start
 
     def next_extent(self) -> Extent | None:
-        """Return what is to be copied next, None if the copy has all batches."""
+        """Return what is to be copied next, None if the copy has all batches or must start over."""
         log = self.log
         offset = max(self.copy.log_end, log.log_start)
-        if offset >= log.written_offset:
+        if offset >= log.written_offset or self.is_overtaken:
             return None
         return log.read(offset, bytes_max=SLICE_BYTES, isolation=Isolation.LOG_END).extent
 

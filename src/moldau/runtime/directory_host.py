@@ -238,13 +238,23 @@ class DirectoryHost:
             return None
         return self.core.create(partition, topic_id, config, self._clock())
 
-    async def delete(self, partitions: Sequence[TopicPartition], delay_seconds: float) -> None:
-        """Remove partitions; their files go later."""
+    async def delete(
+        self, partitions: Sequence[TopicPartition], delay_seconds: float
+    ) -> list[TopicPartition]:
+        """Remove partitions; their files go later. Return those that there was no room to rename.
+
+        A directory needs room for new names, until the old ones are gone for good.
+        """
+        left = []
         async with self._checkpointing:
             folders = []
             turns = Turns()
             for partition in partitions:
-                folder = self.guard(partial(self.core.delete, partition))
+                try:
+                    folder = self.guard(partial(self.core.delete, partition))
+                except DiskFullError:
+                    left.append(partition)
+                    continue
                 folders += [] if folder is None else [folder]
                 await turns.give_way()
             # It may still write to a folder's old name, which must not mean a new partition yet.
@@ -252,6 +262,7 @@ class DirectoryHost:
         if folders:
             self.pool.wake()
             self.remove_later(folders, delay_seconds)
+        return left
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""
@@ -303,10 +314,10 @@ class DirectoryHost:
             self.guard(lambda: move.begin(move.log.config, self._clock()))
         self.pool.wake()
 
-    async def note_log_start(self, partition: TopicPartition) -> None:
-        """Have the log start of a log on the device."""
+    async def store_checkpoints(self) -> None:
+        """Write all checkpoints; `StorageFullError` if there is no room."""
         async with self._checkpointing:
-            await self._write(self.core.note_log_start(partition))
+            await self._write(self.core.take_checkpoints(self._clock(), everything=True))
 
     async def promote(self, rename: Callable[[], None]) -> None:
         """Rename the folder of a copy that came here, between two commits."""

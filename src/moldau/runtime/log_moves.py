@@ -126,7 +126,7 @@ class LogMoves:
                 source = self._places.get(partition)
                 try:
                     if wanted is None or found not in (None, wanted):
-                        await target.delete([partition], 0.0)
+                        await _delete(target, partition)
                     elif source is not None:
                         await self._resume(partition, source, target)
                     elif is_complete:
@@ -139,7 +139,7 @@ class LogMoves:
     ) -> None:
         move = Move(partition, source.core, target.core)
         if partition in self._wishes or not move.is_resumable:
-            await target.delete([partition], 0.0)
+            await _delete(target, partition)
         else:
             # What was appended to the copy alone was never acknowledged. It must not come back in
             # another crash, when the log has other records there.
@@ -212,7 +212,7 @@ class LogMoves:
         del self._copying[copying.partition]
         copying.ended.set()
         if copying.partition in copying.target.core.futures:
-            await copying.target.delete([copying.partition], 0.0)
+            await _with_room(partial(_delete, copying.target, copying.partition))
 
     async def _step(self, copying: _Copying) -> bool:
         """Go one step on; False if it has to wait for room."""
@@ -233,6 +233,9 @@ class LogMoves:
 
     async def _copy(self, copying: _Copying) -> None:
         move, source, target = copying.move, copying.source, copying.target
+        if move.is_overtaken:
+            await target.start_over(copying.partition, move.start)
+            return
         extent = await source.warmed(move.next_extent)
         if extent is not None:
             data = await source.in_thread(partial(source.waiting.read, *extent))
@@ -260,6 +263,8 @@ class LogMoves:
         move, source, target = copying.move, copying.source, copying.target
         self.flush()
         extent = source.guard(move.next_extent)
+        if move.is_overtaken:
+            return
         if extent is not None:
             data = source.guard(partial(source.disk.read, *extent))
             self._take(copying, data)
@@ -294,7 +299,7 @@ class LogMoves:
             move.promote()
 
         await _with_room(target.sync_all)
-        await _with_room(partial(target.note_log_start, copying.partition))
+        await _with_room(target.store_checkpoints)
         folder = await _with_room(retire)
         await _with_room(source.sync_all)
         await _with_room(partial(target.promote, promote))
@@ -303,6 +308,11 @@ class LogMoves:
 
     def _notice(self, host: DirectoryHost, partition: TopicPartition, text: str) -> None:
         self._listener.notice(host.root, Notice(str(partition), text))
+
+
+async def _delete(host: DirectoryHost, partition: TopicPartition) -> None:
+    if await host.delete([partition], 0.0):
+        raise StorageFullError(f"log directory {host.root} has no room to rename {partition}")
 
 
 async def _with_room(step: Callable[[], Awaitable[T]]) -> T:

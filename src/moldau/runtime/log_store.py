@@ -294,17 +294,24 @@ class LogStore:
         self._places[partition] = host
         return host
 
-    async def delete(self, *partitions: TopicPartition) -> None:
-        """Remove partitions; several at once wait for the disk only once."""
+    async def delete(self, *partitions: TopicPartition) -> list[TopicPartition]:
+        """Remove partitions; several at once wait for the disk only once.
+
+        Returns those that a full disk has kept.
+        """
+        left: list[TopicPartition] = []
         by_host: dict[DirectoryHost, list[TopicPartition]] = {}
         for partition in partitions:
             await self.moves.stop(partition)
         for partition in partitions:
             by_host.setdefault(self._leave(partition), []).append(partition)
         for host, theirs in by_host.items():
-            await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            kept = await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            left += kept
             for partition in theirs:
-                del self._places[partition]
+                if partition not in kept:
+                    del self._places[partition]
+        return left
 
     def _delay_ms(self, host: DirectoryHost, partitions: Sequence[TopicPartition]) -> int:
         delay_ms = 0

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from moldau.broker.broker import Broker
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 DELETED_AT_ONCE_MAX = 200
 """How many partitions are deleted before new ones of their names may come."""
+RETRY_SECONDS = 1.0
+"""How long a full disk is left alone before deleting is tried again."""
 LARGE = 200
 """So many records in one change make thousands of objects, which all stay."""
 
@@ -350,21 +353,45 @@ class MetadataApplier:
         """Remove logs in the background, a slice at a time."""
         if not partitions:
             return
-        task = asyncio.create_task(self._delete_slices(partitions))
+        task = self._in_background(self._delete_slices(partitions))
+        self._deleting |= dict.fromkeys(partitions, task)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._deletions.add(task)
         task.add_done_callback(self._deletions.discard)
-        self._deleting |= dict.fromkeys(partitions, task)
+        return task
 
     async def _delete_slices(self, partitions: list[TopicPartition]) -> None:
         for start in range(0, len(partitions), DELETED_AT_ONCE_MAX):
             some = partitions[start : start + DELETED_AT_ONCE_MAX]
-            self._flush()
-            try:
-                await self._store.delete(*some)
-            except AppendError as error:
-                logger.warning("deleting goes on at the next start: %s", error)
+            left = await self._delete_logs(some)
             for partition in some:
                 self._deleting.pop(partition, None)
+            if left:
+                logger.warning("there is no room to delete %d partitions yet", len(left))
+                self._in_background(self._delete_later(left))
+
+    async def _delete_logs(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Remove logs; return those that a full disk has kept."""
+        self._flush()
+        try:
+            return await self._store.delete(*partitions)
+        except AppendError as error:
+            logger.warning("deleting goes on at the next start: %s", error)
+            return []
+
+    async def _delete_later(self, partitions: list[TopicPartition]) -> None:
+        """Remove logs when there is room. New ones of their names are offline until then."""
+        while partitions:
+            await asyncio.sleep(RETRY_SECONDS)
+            left = await self._delete_logs(partitions)
+            for partition in partitions:
+                topic = self._broker.image.topics.find(partition.topic)
+                declared = None if topic is None else topic.partitions.get(partition.partition)
+                if topic is not None and declared is not None and partition not in left:
+                    await self._follow(topic, partition.partition, declared)
+            partitions = left
 
     # Settings.
 
