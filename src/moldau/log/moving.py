@@ -7,7 +7,6 @@ from moldau._native.records import read_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer
 from moldau.kernel.ids import Offset, TopicPartition
-from moldau.log.config import LogConfig
 from moldau.log.directory import LogDirectory
 from moldau.log.partition import PartitionLog
 from moldau.log.reading import Extent, Isolation, segment_number_of
@@ -62,16 +61,20 @@ class Move:
         """How many offsets the copy is behind."""
         return self.log.log_end - self.copy.log_end
 
-    def begin(self, config: LogConfig, now: Instant) -> None:
-        """Make an empty copy; the target was lowered before."""
+    def begin(self, start: Offset, now: Instant) -> None:
+        """Make an empty copy that begins at `start`; the target was lowered before."""
         topic_id = self.source.topic_ids[self.partition]
-        self.target.create_future(self.partition, topic_id, config, self.start, now)
+        self.target.create_future(self.partition, topic_id, self.log.config, start, now)
 
     @property
     def start(self) -> Offset:
-        """Where a copy begins: with the segment that holds the first record."""
-        segments = self.log.segments
-        return segments[max(0, segment_number_of(segments, self.log.log_start))].base_offset
+        """Where a copy begins: with the batch that holds the first record."""
+        log = self.log
+        for segment in log.segments[max(0, segment_number_of(log.segments, log.log_start)) :]:
+            found = segment.find(log.log_start)
+            if found is not None:
+                return Offset(segment.header_at(found.position).base_offset)
+        return log.written_offset
 
     @property
     def is_overtaken(self) -> bool:
@@ -79,7 +82,8 @@ class Move:
 
         With a hole in it, recovery would take it for damaged.
         """
-        return self.copy.log_end < self.start
+        end = self.copy.log_end
+        return end < self.log.log_start and end < self.start
 
     @property
     def is_resumable(self) -> bool:

@@ -305,13 +305,13 @@ class DirectoryHost:
         """Return what keeps others from creating, cutting and deleting logs here meanwhile."""
         return self._checkpointing
 
-    async def begin(self, move: Move) -> None:
+    async def begin(self, move: Move, start: Offset) -> None:
         """Make the copy of a log that comes here, unless a start has found it."""
         if move.partition in self.core.futures:
             return
         async with self._checkpointing:
             await self._write(self.core.lower(move.partition, Offset(0)))
-            self.guard(lambda: move.begin(move.log.config, self._clock()))
+            self.guard(lambda: move.begin(start, self._clock()))
         self.pool.wake()
 
     async def store_checkpoints(self) -> None:

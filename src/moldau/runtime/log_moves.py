@@ -190,7 +190,8 @@ class LogMoves:
         copying = _Copying(Move(partition, source.core, target.core), source, target)
         self._copying[partition] = copying
         try:
-            await target.begin(copying.move)
+            start = await source.warmed(lambda: copying.move.start)
+            await target.begin(copying.move, start)
         except BaseException:
             del self._copying[partition]
             raise
@@ -224,6 +225,8 @@ class LogMoves:
                 self._copying[copying.partition] = self._copying.pop(copying.partition)
             return False
         except Exception as error:  # whatever it is, the log itself stays
+            if not self._is_current(copying):
+                return True  # it was stopped meanwhile
             if not isinstance(error, AppendError | DiskError):
                 logger.exception("moving %s has failed", copying.partition)
             self._notice(copying.target, copying.partition, f"is not moved here: {error}")
@@ -233,8 +236,9 @@ class LogMoves:
 
     async def _copy(self, copying: _Copying) -> None:
         move, source, target = copying.move, copying.source, copying.target
-        if move.is_overtaken:
-            await target.start_over(copying.partition, move.start)
+        if await source.warmed(lambda: move.is_overtaken):
+            start = await source.warmed(lambda: move.start)
+            await target.start_over(copying.partition, start)
             return
         extent = await source.warmed(move.next_extent)
         if extent is not None:
@@ -263,7 +267,7 @@ class LogMoves:
         move, source, target = copying.move, copying.source, copying.target
         self.flush()
         extent = source.guard(move.next_extent)
-        if move.is_overtaken:
+        if source.guard(lambda: move.is_overtaken):
             return
         if extent is not None:
             data = source.guard(partial(source.disk.read, *extent))

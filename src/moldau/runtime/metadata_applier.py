@@ -376,7 +376,7 @@ class MetadataApplier:
         """Remove logs; return those that a full disk has kept."""
         self._flush()
         try:
-            return await self._store.delete(*partitions)
+            return await self._store.delete(*(p for p in partitions if p in self._store))
         except AppendError as error:
             logger.warning("deleting goes on at the next start: %s", error)
             return []

@@ -133,7 +133,7 @@ class Model:
             move = Move(P, source.core, target.core)
             if P not in target.core.futures:
                 target.store(target.core.lower(P, Offset(0)))
-                move.begin(source.core.get(P).config, source.now)
+                move.begin(move.start, source.now)
             self.move = move
             return
         source, target = self.source_and_target()
