@@ -189,20 +189,32 @@ def test_kafka_reassign_partitions_and_kafka_log_dirs(two: Directories) -> None:
 def test_the_metadata_log_knows_where_logs_are(tmp_path: Path, kind: str) -> None:
     with run(kind, tmp_path) as two:
         fill(two, "known", 3)
+        wait_until_known(two, "known")
         [(start, _, _)] = two.places("known")[1]
         assert two.ask(two.other(start), "known", 1) is ErrorCode.NONE
         two.wait("known", 1, two.other(start))
-        places = {index: root for index, [(root, _, _)] in two.places("known").items()}
-    ids = {root: directory_id(Path(root)) for root in two.roots}
+        wait_until_known(two, "known")
+
+
+def wait_until_known(two: Directories, topic: str) -> None:
+    """Wait until the metadata log says where the logs are."""
+    ids = {root: (directory_id(Path(root)),) for root in two.roots}
+    places = {index: ids[root] for index, [(root, _, _)] in two.places(topic).items()}
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while directories(two.directory / "data" / "__cluster_metadata-0", topic) != places:
+        assert time.monotonic() < deadline, "the metadata log says otherwise"
+        time.sleep(0.05)
+
+
+def directories(log: Path, name: str) -> dict[int, tuple[bytes, ...]]:
     image = ClusterImage()
-    for segment in sorted((tmp_path / "data" / "__cluster_metadata-0").glob("*.log")):
+    for segment in sorted(log.glob("*.log")):
         for _, records in replayable(segment.read_bytes()):
             for record in records:
                 image.replay(record)
-    topic = image.topics.find("known")
+    topic = image.topics.find(name)
     assert topic is not None
-    for index, partition in topic.partitions.items():
-        assert partition.directories == (ids[places[index]],), f"{kind}: known-{index}"
+    return {index: partition.directories for index, partition in topic.partitions.items()}
 
 
 def directory_id(root: Path) -> bytes:
