@@ -137,6 +137,7 @@ class Move:
     def retire(self) -> str | None:
         """Take the old log out; return the folder whose files are then to be removed, if any."""
         assert self.stage is Stage.SWITCHED, self.stage
+        self.target.get(self.partition)  # which raises if only the old log can be used by now
         folder = self.source.delete(self.partition)
         self.stage = Stage.RETIRED
         return folder

@@ -30,6 +30,7 @@ class _Copying:
     """A move under way; whoever takes it from the others' sight sees to the copy."""
 
     move: Move
+    topic_id: TopicId
     source: DirectoryHost
     target: DirectoryHost
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,6 +104,10 @@ class LogMoves:
         self._wishes.pop(partition, None)
         copying = self._copying.get(partition)
         if copying is None:
+            # One may be left of a move that had to be given up.
+            for host in self._hosts:
+                if partition in host.core.futures and host.is_online:
+                    await _delete(host, partition)
             return
         await copying.begun.wait()
         if copying.move.stage is not Stage.COPYING:
@@ -187,7 +192,9 @@ class LogMoves:
         if source is target:
             return
         self._abort_compaction(partition)
-        copying = _Copying(Move(partition, source.core, target.core), source, target)
+        topic_id = source.core.topic_ids[partition]
+        move = Move(partition, source.core, target.core)
+        copying = _Copying(move, topic_id, source, target)
         self._copying[partition] = copying
         try:
             start = await source.warmed(lambda: copying.move.start)
@@ -203,11 +210,13 @@ class LogMoves:
 
     async def _drop(self, copying: _Copying) -> None:
         """Give a move up. The controller hears of it first: what it says, it must find."""
-        topic_id = copying.source.core.topic_ids.get(copying.partition)
-        if copying.is_assigned and topic_id is not None:
-            await self.assign(copying.partition, topic_id, _id_of(copying.source))
+        await self._assign_back(copying)
         if self._is_current(copying):
             await self._remove(copying)
+
+    async def _assign_back(self, copying: _Copying) -> None:
+        if copying.is_assigned and copying.move.stage in (Stage.COPYING, Stage.SWITCHED):
+            await self.assign(copying.partition, copying.topic_id, _id_of(copying.source))
 
     async def _remove(self, copying: _Copying) -> None:
         del self._copying[copying.partition]
@@ -231,8 +240,18 @@ class LogMoves:
                 logger.exception("moving %s has failed", copying.partition)
             self._notice(copying.target, copying.partition, f"is not moved here: {error}")
             with suppress(AppendError, DiskError):
-                await self._drop(copying)
+                await self._give_up(copying)
         return True
+
+    async def _give_up(self, copying: _Copying) -> None:
+        """A move has failed; if the log cannot be used any more, the next start goes on with it."""
+        source = copying.source.core
+        if source.failure is None and copying.partition not in source.closed:
+            await self._drop(copying)
+        else:
+            del self._copying[copying.partition]
+            copying.ended.set()
+            await self._assign_back(copying)
 
     async def _copy(self, copying: _Copying) -> None:
         move, source, target = copying.move, copying.source, copying.target
@@ -247,9 +266,8 @@ class LogMoves:
                 self._take(copying, data)
             await asyncio.sleep(0)
         elif not copying.is_assigned:
-            topic_id = source.core.topic_ids[copying.partition]
             copying.is_assigned = True
-            await self.assign(copying.partition, topic_id, _id_of(target))
+            await self.assign(copying.partition, copying.topic_id, _id_of(target))
         else:
             async with source.changing():
                 with suppress(DiskColdError):
@@ -284,6 +302,7 @@ class LogMoves:
         except (AppendError, DiskError) as error:
             # The log's files are in two places, and the next start knows what to make of it.
             target.give_up(partition, error)
+            copying.ended.set()
             raise
         del self._copying[partition]
         copying.ended.set()

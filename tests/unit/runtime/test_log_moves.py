@@ -5,9 +5,11 @@ import os
 
 import pytest
 
+from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log import moving
 from moldau.log.config import Durability, LogConfig
+from moldau.log.errors import PartitionOfflineError
 from moldau.runtime.log_store import LogStore
 from tests.laws.log import check_log, stored_bytes
 from tests.stores import DEADLINE_SECONDS, TOPIC_ID, Broker, add, append, batch_of, open_store
@@ -264,3 +266,95 @@ async def test_a_directory_without_room_is_waited_for(roots, monkeypatch):
         target.space.observe(1 << 40)
         await arrive(store, b)
         assert store.get(P).log_end == 41
+
+
+@scenario
+async def test_a_third_directory_takes_the_place_of_the_second(roots, tmp_path, monkeypatch):
+    monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+    broker = Broker()
+    a, b = roots
+    c = tmp_path / "c"
+    async with open_store([a, b, c], broker, SMALL) as store:
+        await make(store, a)
+        await fill(store, broker, 100)
+        store.move(P, str(b))
+        while not store.moves.lag_of(P):
+            await asyncio.sleep(0)
+        store.move(P, str(c))
+        await arrive(store, c)
+        assert store.get(P).log_end == 100
+        assert not store.hosts[1].core.logs
+    assert folders(b) in ([], [name for name in folders(b) if name.endswith("-delete")])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_directory_fails_in_the_middle(roots, monkeypatch, number):
+    """The log's own takes it offline, that of the copy does not; the next start goes on."""
+
+    async def run():
+        monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+        broker = Broker()
+        a, b = roots
+        async with open_store(roots, broker, SMALL) as store:
+            await make(store, a)
+            await fill(store, broker, 100)
+            store.move(P, str(b))
+            while store.moves.lag_of(P) in (0, 100):
+                await asyncio.sleep(0)
+            store.hosts[number].fail(DiskFailedError("", "EIO"))
+            while P in store.moves:
+                await asyncio.sleep(0)
+            assert broker.failed == [(str(roots[number]), [P] if number == 0 else [])]
+            if number == 1:
+                await fill(store, broker, 1)
+        async with open_store(roots, broker, SMALL) as store:
+            assert store.place_of(P).root == str(a)
+            await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
+            await arrive(store, b)
+            assert store.get(P).log_end == 100 + number
+            check_log(store.get(P), store.place_of(P).waiting)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("step", ["retire", "promote"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_directory_fails_while_the_copy_takes_its_place(roots, monkeypatch, step, number):
+    async def run():
+        broker = Broker()
+        a, b = roots
+        told = []
+
+        async def assign(_partition, _topic_id, directory_id):
+            told.append(directory_id)
+
+        async with open_store(roots, broker, SMALL) as store:
+            store.moves.assign = assign
+            ids = [host.identity.directory_id for host in store.hosts]
+            await make(store, a)
+            await fill(store, broker, 10)
+            real = getattr(moving.Move, step)
+
+            def fail(move):
+                store.hosts[number].fail(DiskFailedError("", "EIO"))
+                return real(move)
+
+            monkeypatch.setattr(moving.Move, step, fail)
+            store.move(P, str(b))
+            await broker.until(lambda: broker.failed)
+            while P in store.moves:
+                await asyncio.sleep(0.001)
+            is_over = step == "promote" and number == 0  # the old directory is not needed any more
+            if is_over:
+                await fill(store, broker, 1)
+            else:
+                with pytest.raises(PartitionOfflineError):
+                    store.get(P)
+            assert told == ids[1:] + (ids[:1] if step == "retire" else [])
+            monkeypatch.setattr(moving.Move, step, real)
+        async with open_store(roots, broker, SMALL) as store:
+            await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
+            assert store.get(P).log_end == 10 + is_over
+            await arrive(store, b)
+
+    asyncio.run(run())
