@@ -19,6 +19,10 @@ from moldau.runtime.directory_host import DirectoryHost, LogListener
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+UNSYNCED_BYTES_MAX = 2 << 20
+"""How much of a copy waits for the device at most: others' syncs, which wait behind it, are short,
+and so is the one while the copy takes the log's place.
+"""
 
 T = TypeVar("T")
 Places = MutableMapping[TopicPartition, DirectoryHost]
@@ -35,6 +39,7 @@ class _Copying:
     target: DirectoryHost
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    unsynced_bytes: int = 0
     is_assigned: bool = False
     """Whether the controller was told that the log is in the target."""
 
@@ -264,15 +269,25 @@ class LogMoves:
             data = await source.in_thread(partial(source.waiting.read, *extent))
             if self._is_current(copying):
                 self._take(copying, data)
+                copying.unsynced_bytes += len(data)
             await asyncio.sleep(0)
+            if copying.unsynced_bytes >= UNSYNCED_BYTES_MAX:
+                await self._sync(copying)
         elif not copying.is_assigned:
             copying.is_assigned = True
             await self.assign(copying.partition, copying.topic_id, _id_of(target))
         else:
+            await self._sync(copying)
             async with source.changing():
                 with suppress(DiskColdError):
                     if self._is_current(copying):
                         await self._replace(copying)
+
+    async def _sync(self, copying: _Copying) -> None:
+        if copying.unsynced_bytes and self._is_current(copying):
+            copying.target.core.sync_soon(copying.partition)
+            await copying.target.sync_all()
+            copying.unsynced_bytes = 0
 
     def _take(self, copying: _Copying, data: bytes) -> None:
         target = copying.target
