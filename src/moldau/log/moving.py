@@ -68,13 +68,13 @@ class Move:
 
     @property
     def start(self) -> Offset:
-        """Where a copy begins: with the batch that holds the first record."""
+        """Where a copy begins: at the log start, or with the batch that holds it."""
         log = self.log
         for segment in log.segments[max(0, segment_number_of(log.segments, log.log_start)) :]:
             found = segment.find(log.log_start)
             if found is not None:
-                return Offset(segment.header_at(found.position).base_offset)
-        return log.written_offset
+                return Offset(min(log.log_start, segment.header_at(found.position).base_offset))
+        return log.log_start
 
     @property
     def is_overtaken(self) -> bool:

@@ -180,15 +180,18 @@ class LogMoves:
 
     async def _heed_wishes(self) -> None:
         while self._wishes:
-            partition = next(iter(self._wishes))
-            target = self._wishes.pop(partition)
+            partition, target = next(iter(self._wishes.items()))
+            copying = self._copying.get(partition)
             try:
-                copying = self._copying.get(partition)
                 if copying is not None and copying.target is not target:
                     await self._drop(copying)
+                if self._wishes.get(partition) is not target:
+                    continue  # it has changed meanwhile
+                del self._wishes[partition]
                 if partition not in self._copying:
                     await self._begin(partition, self._places[partition], target)
             except (AppendError, DiskError, KeyError) as error:
+                self._wishes.pop(partition, None)
                 logger.warning("%s is not moved: %s", partition, error)
 
     async def _begin(

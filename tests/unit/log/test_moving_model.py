@@ -19,7 +19,7 @@ from tests.laws.log import check_log, stored_batches
 from tests.unit.log.logs import batch_of
 from tests.unit.log.test_directory import TOPIC_ID, Host
 
-SEEDS = int(os.environ.get("MOLDAU_MOVING_SEEDS", "80"))
+SEEDS = int(os.environ.get("MOLDAU_MOVING_SEEDS", "40"))
 STEPS = 120
 P = TopicPartition("t", 0)
 TRANSACTIONAL = 1 << 4

@@ -13,7 +13,7 @@ from moldau.log.errors import PartitionOfflineError
 from moldau.runtime.log_store import LogStore
 from tests.laws.log import check_log, stored_bytes
 from tests.stores import DEADLINE_SECONDS, TOPIC_ID, Broker, add, append, batch_of, open_store
-from tests.unit.runtime.test_log_store import scenario
+from tests.unit.runtime.test_log_store import QUICK, scenario
 
 P = TopicPartition("t", 0)
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=200, file_delete_delay_ms=0)
@@ -358,3 +358,42 @@ def test_a_directory_fails_while_the_copy_takes_its_place(roots, monkeypatch, st
             await arrive(store, b)
 
     asyncio.run(run())
+
+
+@scenario
+async def test_a_compacted_log_moves_with_its_holes(roots):
+    broker = Broker()
+    a, b = roots
+    config = LogConfig(
+        segment_bytes=600,
+        cleanup_policy=frozenset({"compact"}),
+        min_cleanable_dirty_ratio=0.1,
+        file_delete_delay_ms=0,
+    )
+
+    async def write(store: LogStore, count: int) -> None:
+        for number in range(count):
+            append(store, P, batch_of(b"v" * 100 + b"%d" % number, key=b"k%d" % (number % 3)))
+            assert not store.write()
+            end = store.get(P).log_end
+            await broker.until(lambda end=end: store.get(P).high_watermark >= end)
+
+    async with open_store(roots, broker, config, settings=QUICK) as store:
+        store.move(P, str(a))
+        await store.create(P, TOPIC_ID, config)
+        await write(store, 40)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while store.get(P).size > 2000:
+                await asyncio.sleep(0.001)
+        before, cleaned_to = values(store), store.hosts[0].core.cleaned_to(P)
+        store.move(P, str(b))
+        await arrive(store, b)
+        assert values(store) == before
+        assert store.hosts[1].core.cleaned_to(P) >= cleaned_to
+        check_log(store.get(P), store.place_of(P).waiting)
+        await write(store, 40)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while store.get(P).size > 2000:  # it is compacted again
+                await asyncio.sleep(0.001)
+    async with open_store(roots, broker, config) as store:
+        assert store.get(P).log_end == 80
