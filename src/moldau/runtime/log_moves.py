@@ -317,7 +317,7 @@ class LogMoves:
         self._listener.moved(partition, log)
         try:
             folder = await self._rename(copying)
-        except (AppendError, DiskError) as error:
+        except Exception as error:
             # The log's files are in two places, and the next start knows what to make of it.
             target.give_up(partition, error)
             copying.ended.set()
