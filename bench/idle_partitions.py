@@ -31,6 +31,9 @@ class Listener:
     def stored(self, _: TopicPartition, log: PartitionLog) -> None:
         log.advance_high_watermark(log.stored_offset)
 
+    def moved(self, partition: TopicPartition, _: PartitionLog) -> None:
+        raise SystemExit(f"{partition} was moved")
+
     def offline(self, root: str, _: Sequence[TopicPartition], error: Exception) -> None:
         raise SystemExit(f"{root}: {error}")
 

@@ -34,10 +34,15 @@ class Broker:
 
     notices: list[str] = field(default_factory=list)
     failed: list[tuple[str, Sequence[TopicPartition]]] = field(default_factory=list)
+    moves: list[tuple[TopicPartition, PartitionLog]] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stored(self, _: TopicPartition, log: PartitionLog) -> None:
         log.advance_high_watermark(log.stored_offset)
+        self.happened.set()
+
+    def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
+        self.moves.append((partition, log))
         self.happened.set()
 
     def offline(self, root: str, partitions: Sequence[TopicPartition], _: Exception) -> None:

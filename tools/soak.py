@@ -62,6 +62,11 @@ PROOFS = (
         {"MOLDAU_DIRECTORY_SEEDS": "5000"},
     ),
     Proof(
+        "model of logs that move",
+        ("tests/unit/log/test_moving_model.py",),
+        {"MOLDAU_MOVING_SEEDS": "5000"},
+    ),
+    Proof(
         "hostile frames",
         ("tests/integration/test_hostile_frames.py",),
         {"MOLDAU_HOSTILE_FRAMES": "100000"},

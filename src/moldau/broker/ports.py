@@ -118,6 +118,10 @@ class LogSize(NamedTuple):
     partition: TopicPartition
     size: int
     """In bytes, without indexes."""
+    offset_lag: int = 0
+    """How far a copy is behind its log."""
+    is_future: bool = False
+    """Whether it is a copy that is to take the place of the log, in another directory."""
 
 
 class LogDirectory(NamedTuple):
@@ -137,6 +141,9 @@ class DirectoriesPort(Protocol):
 
     def describe(self) -> Sequence[LogDirectory]:
         """Return all of them, those that are offline too; absolute paths, as they are compared."""
+
+    def move(self, partition: TopicPartition, path: str) -> None:
+        """Have a partition's log in a directory that is online; one yet to come, when it comes."""
 
 
 class LoggersPort(Protocol):

@@ -14,6 +14,10 @@ from moldau.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
 )
+from moldau.protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from moldau.protocol.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -112,6 +116,13 @@ class AlterPartitionReassignments(Command[AlterPartitionReassignmentsResponse]):
     """Move replicas, or stop moving them."""
 
     request: AlterPartitionReassignmentsRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AssignDirectories(Command[AssignReplicasToDirsResponse]):
+    """Hear from a broker in which of its log directories replicas are."""
+
+    request: AssignReplicasToDirsRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from moldau.controller.alter_configs import (
     decide_alter_configs,
     decide_incremental_alter_configs,
 )
+from moldau.controller.assign_directories import decide_assign_directories
 from moldau.controller.broker_lifecycle import (
     decide_heartbeat,
     decide_register_broker,
@@ -70,6 +71,7 @@ _DECIDE: Final[dict[type[Command[Any]], Callable[[Cluster, Any], Decision[Any]]]
     commands.AllocateProducerIds: _of_request(decide_allocate_producer_ids),
     commands.AlterConfigs: _of_request(decide_alter_configs),
     commands.AlterPartitionReassignments: _of_request(decide_alter_reassignments),
+    commands.AssignDirectories: _of_request(decide_assign_directories),
     commands.CreateMissingTopics: decide_create_missing_topics,
     commands.CreatePartitions: _of_request(decide_create_partitions),
     commands.CreateTopics: decide_create_topics,

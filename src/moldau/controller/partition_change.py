@@ -1,8 +1,8 @@
 """A partition's next state: who is in sync, who leads, which replicas it has."""
 
 import enum
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from moldau.controller.cluster import Cluster
 from moldau.metadata.features import DIRECTORIES, LEADER_EPOCH_STAYS_ON_SHRINK
@@ -31,6 +31,8 @@ class Wish:
     removing: Sequence[int] | None = None
     lost: Collection[int] = ()
     """Replicas that may have lost records, so that they are not eligible."""
+    directories: Mapping[int, bytes] = field(default_factory=dict)
+    """Where replicas are now, by broker."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,12 @@ def change_partition(
 ) -> PartitionChangeRecord | None:
     """Return the record that takes a partition to the state wished for, None if it is there."""
     partition = topic.partitions[index]
+    moved = partition._replace(
+        directories=tuple(
+            wish.directories.get(replica, directory)
+            for replica, directory in zip(partition.replicas, partition.directories, strict=True)
+        )
+    )
     target = _Next(
         replicas=_given(wish.replicas, partition.replicas),
         adding=_given(wish.adding, partition.adding_replicas),
@@ -69,7 +77,7 @@ def change_partition(
         _choose_eligible(target, partition, min_isr, wish.lost)
 
     def can_lead(replica: int) -> bool:
-        return may_lead(replica) and cluster.has_online_directory(partition, replica)
+        return may_lead(replica) and cluster.has_online_directory(moved, replica)
 
     record = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
     leader, is_unclean = _elect(target, partition, can_lead, election, has_eligible=has_eligible)
@@ -87,7 +95,9 @@ def change_partition(
     _set_membership(record, target, partition, has_eligible=has_eligible)
     _ask_for_leader_epoch(record, target, partition, cluster.image.level)
     _set_last_known_leader(record, partition, has_eligible=has_eligible)
-    _set_assignment(record, target, partition, cluster)
+    _set_assignment(record, target, moved, cluster)
+    if record.directories is None and moved.directories != partition.directories:
+        record.directories = moved.directories
     return None if _is_idle(record) else record
 
 

@@ -129,10 +129,14 @@ class Appender:
         segments.append(segment)
         return segment
 
-    def roll(self, now_ms: int) -> None:
-        """Close the segment that is written, with nothing staged, and make the next one's files."""
-        segment = self.stage_roll(self._state.end_offset, now_ms)
+    def roll(self, now_ms: int, base_offset: Offset | None = None) -> None:
+        """Close the segment that is written, with nothing staged, and make the next one's files.
+
+        It begins where the log ends, or at a later offset.
+        """
+        segment = self.stage_roll(base_offset or self._state.end_offset, now_ms)
         self.write()
+        self._unstaged.clear()  # there is nothing to take back
         segment.create()
         self._dirty.add_segment(segment)
 

@@ -1,8 +1,8 @@
 """All partitions of one log directory."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskError, DiskFullError, DiskMissingError
@@ -17,64 +17,19 @@ from moldau.log.checkpoints import (
 )
 from moldau.log.commit import Commit, PartitionCommit
 from moldau.log.config import MEMORY, Durability, LogConfig
-from moldau.log.errors import MalformedFileError, PartitionOfflineError, StorageFullError
+from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.log.file_names import relocated
 from moldau.log.folders import FolderState, marked_name
-from moldau.log.identity import (
-    PARTITION_METADATA,
-    parse_partition_metadata,
-    render_partition_metadata,
-)
+from moldau.log.identity import PARTITION_METADATA, render_partition_metadata
 from moldau.log.index_pages import PageCache
 from moldau.log.offset_checkpoints import CHECKPOINTS, Checkpoint, OffsetCheckpoints
+from moldau.log.opening import Opened
 from moldau.log.partition import PartitionLog
-from moldau.log.recovery import recover_log
-from moldau.log.scanning import read_whole
-from moldau.log.state import LogState, Notice, SegmentMaker, empty_log
+from moldau.log.state import SegmentMaker, empty_log
 from moldau.log.survey import Survey
 
 POINTS_SECONDS: Final = 1.0
 OTHERS_SECONDS: Final = 5.0
-OPENING_CACHE_BYTES: Final = 1 << 20
-
-
-class Opened(NamedTuple):
-    """A partition that was opened beside the event loop."""
-
-    partition: TopicPartition
-    topic_id: TopicId | None
-    state: LogState
-    maker: SegmentMaker
-
-
-def open_partition(
-    disk: Disk, found: Survey, partition: TopicPartition, config: LogConfig, *, now_ms: int
-) -> Generator[int, None, Opened]:
-    """Open a partition in slices: yields the bytes that each has read.
-
-    Waits for the device, so it runs beside the event loop, on a disk that waits. `CorruptLogError`
-    or a plain `DiskError`: this partition cannot be used.
-    """
-    maker = SegmentMaker(disk, str(partition), PageCache(OPENING_CACHE_BYTES), config)
-    state = yield from recover_log(
-        maker,
-        is_clean=found.is_clean,
-        recovery_point=found.offset(RECOVERY_POINTS, partition),
-        log_start=found.offset(LOG_STARTS, partition),
-        now_ms=now_ms,
-        compacted_to=found.offset(CLEANED_OFFSETS, partition),
-    )
-    return Opened(partition, _read_topic_id(disk, partition, state.notices), state, maker)
-
-
-def _read_topic_id(disk: Disk, partition: TopicPartition, notices: list[Notice]) -> TopicId | None:
-    path = f"{partition}/{PARTITION_METADATA}"
-    try:
-        return parse_partition_metadata(path, read_whole(disk, path))
-    except DiskMissingError:
-        notices.append(Notice(path, "is missing: the topic's id is not known"))
-    except MalformedFileError as error:
-        notices.append(Notice(path, f"{error.reason}: the topic's id is not known"))
-    return None
 
 
 class LogDirectory:
@@ -98,6 +53,8 @@ class LogDirectory:
         self.topic_ids: dict[TopicPartition, TopicId] = {}
         self.closed: dict[TopicPartition, str] = {}
         """Partitions that cannot be used, and why."""
+        self.futures: set[TopicPartition] = set()
+        """Those of `logs` that are copies, to come in the place of a log in another directory."""
         self.failure: DiskError | None = None
         self._durability = durability
         self._cache = cache
@@ -123,12 +80,14 @@ class LogDirectory:
 
     def adopt(self, opened: Opened) -> PartitionLog:
         """Take in a partition that was opened."""
-        partition, topic_id, state, maker = opened
+        partition, is_future, topic_id, state, maker = opened
         for segment in state.segments:
             segment.move_to(self.disk, self._cache)
         maker.disk, maker.cache, maker.jitter = self.disk, self._cache, self._jitter()
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
+        if is_future:
+            self.futures.add(partition)
         log = self._add(partition, PartitionLog(state, maker, self._durability))
         high = self._checkpoints.find(HIGH_WATERMARKS, partition)
         if high is not None:
@@ -147,17 +106,70 @@ class LogDirectory:
         Nothing of it is on the disk until `make_folder`, so that partitions which are never used
         cost nothing there.
         """
+        return self._make(partition, topic_id, config, str(partition), now)
+
+    def create_future(
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        start: Offset,
+        now: Instant,
+    ) -> PartitionLog:
+        """Make an empty copy of a log in another directory; `lower` the partition to 0 first.
+
+        Its folder is there at once: it is what tells a later start to go on copying.
+        """
+        folder = marked_name(partition, self._entropy(16), FolderState.FUTURE)
+        log = self._make(partition, topic_id, config, folder, now)
+        try:
+            self.make_folder(partition)
+            if start:
+                log.truncate_fully_and_start_at(start, now)  # the file's name says where it starts
+        except (DiskFullError, StorageFullError):
+            self._forget(partition)
+            with suppress(DiskError):
+                self.disk.remove_directory(folder)
+            raise
+        self.futures.add(partition)
+        self.note_change(partition, now)
+        return log
+
+    def _make(
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        folder: str,
+        now: Instant,
+    ) -> PartitionLog:
         assert partition not in self.logs, f"{partition} is there"
         if self.failure is not None:
             raise PartitionOfflineError(f"log directory offline: {self.failure}")
         if partition in self.closed:
             raise PartitionOfflineError(f"{partition} is offline: {self.closed[partition]}")
-        maker = SegmentMaker(self.disk, str(partition), self._cache, config, self._jitter())
+        maker = SegmentMaker(self.disk, folder, self._cache, config, self._jitter())
         state = empty_log(maker, Offset(0), now.wall_ms)
         log = self.logs[partition] = PartitionLog(state, maker, self._durability)
         self.topic_ids[partition] = topic_id
         self._folderless.add(partition)
         return log
+
+    def promote(self, partition: TopicPartition) -> None:
+        """Give a copy, which has taken its place, the folder of a log.
+
+        Nothing of it may be staged, nor any commit be under way: it would sync old names.
+        """
+        log = self.get(partition)
+        old, new = log.directory, str(partition)
+        self.disk.rename(old, new)
+        log.relocate(new)
+        for path in [path for path in self._new_files if path.startswith(f"{old}/")]:
+            del self._new_files[path]
+            self._new_files[relocated(path, new)] = None
+        if self._new_names.pop(old, self) is None:
+            self._new_names[new] = None
+        self._new_names[""] = None
 
     def make_folder(self, partition: TopicPartition) -> None:
         """Make a new partition's folder, if it has none yet: something is going to be written.
@@ -166,7 +178,7 @@ class LogDirectory:
         """
         if partition not in self._folderless:
             return
-        folder = str(partition)
+        folder = self.logs[partition].directory
         try:
             self.disk.make_directory(folder)
             self._write_topic_id(partition, self.topic_ids[partition])
@@ -181,7 +193,7 @@ class LogDirectory:
     def set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
         """Write the topic's id that had got lost."""
         with suppress(DiskMissingError):
-            self.disk.truncate(f"{partition}/{PARTITION_METADATA}", 0)
+            self.disk.truncate(f"{self._folder_of(partition)}/{PARTITION_METADATA}", 0)
         self._write_topic_id(partition, topic_id)
 
     def delete(self, partition: TopicPartition) -> str | None:
@@ -211,28 +223,35 @@ class LogDirectory:
         return log
 
     def _write_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
-        path = f"{partition}/{PARTITION_METADATA}"
+        folder = self._folder_of(partition)
+        path = f"{folder}/{PARTITION_METADATA}"
         self.disk.append(path, [render_partition_metadata(topic_id)])
         self.topic_ids[partition] = topic_id
         self._new_files[path] = None
-        self._new_names[str(partition)] = None
+        self._new_names[folder] = None
+
+    def _folder_of(self, partition: TopicPartition) -> str:
+        log = self.logs.get(partition)
+        return str(partition) if log is None else log.directory
 
     def _move_away(self, partition: TopicPartition, state: FolderState) -> str:
         if self.failure is not None:
             raise PartitionOfflineError(f"log directory offline: {self.failure}")
+        old = self._folder_of(partition)
         folder = marked_name(partition, self._entropy(16), state)
-        self.disk.rename(str(partition), folder)
+        self.disk.rename(old, folder)
         self._forget(partition)
         self.closed.pop(partition, None)
         self._checkpoints.drop(partition)
-        self._new_files.pop(f"{partition}/{PARTITION_METADATA}", None)
-        self._new_names.pop(str(partition), None)
+        self._new_files.pop(f"{old}/{PARTITION_METADATA}", None)
+        self._new_names.pop(old, None)
         self._new_names[""] = None
         return folder
 
     def _forget(self, partition: TopicPartition) -> None:
         self.topic_ids.pop(partition, None)
         self._folderless.discard(partition)
+        self.futures.discard(partition)
         for logs in (self.logs, self._due, self._waiting):
             logs.pop(partition, None)
 
@@ -249,6 +268,11 @@ class LogDirectory:
         if self._durability is not MEMORY:
             logs = self._due if log.is_sync_due(now) else self._waiting
             logs[partition] = log
+
+    def sync_soon(self, partition: TopicPartition) -> None:
+        """Have a log synced with the next commit, whatever `flush.ms` says."""
+        if partition not in self._folderless:
+            self._due[partition] = self.logs[partition]
 
     @property
     def is_commit_due(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from moldau.kernel.ids import Offset
+from moldau.log.file_names import relocated
 from moldau.log.segment import Segment
 
 
@@ -73,6 +74,13 @@ class DirtyFiles:
         for path in segment.paths:
             self._files.pop(path, None)
         self._segments.pop(segment.base_offset, None)
+
+    def relocate(self, folder: str) -> None:
+        """The partition's folder has another name, and nothing in it is being synced."""
+        assert not self._taken, "what is being synced has the old name"
+        self._files = {relocated(path, folder): None for path in self._files}
+        self._checkpoints = {relocated(p, folder): c for p, c in self._checkpoints.items()}
+        self._directory = folder
 
     def cut(self, end_offset: Offset) -> None:
         """The log was cut: what is being synced vouches for nothing that comes there now."""

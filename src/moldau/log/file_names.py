@@ -38,6 +38,11 @@ def parse_name(name: str) -> FileName | None:
     return FileName(Offset(int(match[1])), match[2], match[3] or "")
 
 
+def relocated(path: str, folder: str) -> str:
+    """Return the path that a partition's file has when its folder is renamed."""
+    return f"{folder}/{path.rpartition('/')[2]}"
+
+
 def segment_path(directory: str, base_offset: int, suffix: str = LOG) -> str:
     """Return the path of a segment's file."""
     return f"{directory}/{base_offset:020}{suffix}"

@@ -25,7 +25,7 @@ _OTHERS: Final = {".lock", "bootstrap.checkpoint", "__cluster_metadata-0/", "los
 
 # Topic names as Kafka has them; the ids are what its UUIDs look like without dashes.
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
-_MARKED = re.compile(r"[a-zA-Z0-9._-]+-[0-9]+\.[^.]+-(delete|future|stray)")
+_MARKED = re.compile(r"([a-zA-Z0-9._-]+-[0-9]+)\.[^.]+-(delete|future|stray)")
 
 
 class FolderState(Enum):
@@ -38,7 +38,7 @@ class FolderState(Enum):
 
 
 class Folder(NamedTuple):
-    """A partition's folder; only what is in use can tell its partition, others' may be cut."""
+    """A partition's folder, and of whose it is: none for what is going, whose name may be cut."""
 
     state: FolderState
     partition: TopicPartition | None
@@ -47,17 +47,29 @@ class Folder(NamedTuple):
 def parse_folder(name: str) -> Folder | None:
     """Tell what a folder is by its name; None if it is none of ours."""
     if match := _MARKED.fullmatch(name):
-        return Folder(FolderState(match[1]), None)
+        state = FolderState(match[2])
+        partition = _parse_partition(match[1]) if state is FolderState.FUTURE else None
+        return Folder(state, partition)
+    partition = _parse_partition(name)
+    return None if partition is None else Folder(FolderState.IN_USE, partition)
+
+
+def _parse_partition(name: str) -> TopicPartition | None:
     match = _PARTITION.fullmatch(name)
     if match is None or int(match[2]) >= 1 << 31 or match[1] in (".", ".."):
         return None
-    return Folder(FolderState.IN_USE, TopicPartition(match[1], int(match[2])))
+    return TopicPartition(match[1], int(match[2]))
 
 
 def marked_name(partition: TopicPartition, unique: bytes, state: FolderState) -> str:
     """Return what a partition's folder is renamed to; a long topic name is cut."""
     suffix = f"-{partition.partition}.{unique.hex()}-{state.value}"
     return partition.topic[: NAME_BYTES_MAX - len(suffix)] + suffix
+
+
+def remarked_name(name: str, unique: bytes, state: FolderState) -> str:
+    """Return what a folder that was renamed before is renamed to."""
+    return f"{name.rpartition('.')[0]}.{unique.hex()}-{state.value}"
 
 
 def is_known(name: str) -> bool:

@@ -1,22 +1,19 @@
 """The log of one partition."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
-from moldau._native.log import Tail, assign
+from moldau._native.log import assign
 from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Buffer, DiskMissingError
+from moldau.kernel.disk import Buffer
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
 from moldau.log.appending import Appended, Appender
 from moldau.log.config import FSYNC, MEMORY, Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
-from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.leader_epochs import EpochEnd
-from moldau.log.producer_loading import load_producers
 from moldau.log.producer_snapshots import encode_snapshot
 from moldau.log.producers import Origin, Producers
 from moldau.log.reading import (
@@ -34,6 +31,8 @@ from moldau.log.reading import (
 from moldau.log.removal import Removal
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
+from moldau.log.succession import succeed
+from moldau.log.truncation import Truncation
 from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
@@ -54,10 +53,12 @@ class PartitionLog:
         "_dirty",
         "_durability",
         "_flushed_at",
+        "_held_at",
         "_maker",
         "_ordinary",
         "_removal",
         "_state",
+        "_truncation",
         "_watermarks",
     )
 
@@ -76,7 +77,11 @@ class PartitionLog:
             self._dirty,
             is_durable=durability is not MEMORY,
         )
+        self._truncation = Truncation(
+            state, maker, self._appender, self._dirty, self._removal, self._watermarks
+        )
         self._flushed_at: float | None = None
+        self._held_at: Offset | None = None
 
     # What it is.
 
@@ -119,6 +124,8 @@ class PartitionLog:
     @property
     def stored_offset(self) -> Offset:
         """What this replica may vouch for, as its durability has it."""
+        if self._held_at is not None:
+            return self._held_at
         if self._durability is FSYNC:
             return self._state.synced
         return self._state.written_offset
@@ -411,20 +418,8 @@ class PartitionLog:
         self._removal.add_retired(retired, now)
 
     def find_cut(self, offset: Offset) -> Offset:
-        """Return what the checkpoints must not go beyond when the log is cut at `offset`.
-
-        A batch that holds it goes as a whole. If all go, the log may for a moment have no file.
-        """
-        segments = self._state.segments
-        if offset < segments[0].base_offset:
-            return Offset(0)
-        if offset >= self._state.end_offset:
-            return offset
-        target = segments[segment_number_of(segments, offset)]
-        found = target.find(offset)
-        if found is None:
-            return offset
-        return Offset(min(offset, target.header_at(found.position).base_offset))
+        """Return what the checkpoints must not go beyond when the log is cut at `offset`."""
+        return self._truncation.find_cut(offset)
 
     def truncate_to(self, offset: Offset, now: Instant) -> None:
         """Cut the log at `offset`, and at the beginning of the batch that holds it.
@@ -432,60 +427,43 @@ class PartitionLog:
         What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
-        state, segments = self._state, self._state.segments
-        if offset >= state.end_offset:
-            # It may have begun to lead at its end, and written nothing before another took over.
-            if state.epochs.truncate_from_end(state.end_offset):
-                self._appender.reload()
-                self._appender.note_epochs()
-            return
-        if offset < segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset, now)
-            return
-        number = segment_number_of(segments, offset)
-        target = segments[number]
-        cut = self.find_cut(offset)  # before anything changes, because it may be cold
-        producers = load_producers(self._maker.disk, segments, state.snapshots, cut)
-        self._removal.retire(segments[number + 1 :], now)
-        del segments[number + 1 :]
-        target.truncate_to(cut)
-        if not target.size:
-            target.seen_ms = now.wall_ms  # its time begins anew
-        if target.has_files:
-            failure = target.open_tail()
-            assert failure is None, failure
-        else:
-            target.tail = Tail(target.base_offset, created_ms=now.wall_ms)
-        self._maker.limit(target)
-        self._dirty.add_segment(target)
-        self._cut(cut, producers)
+        self._truncation.truncate_to(offset, now)
 
     def truncate_fully_and_start_at(self, offset: Offset, now: Instant) -> None:
         """Forget everything; the log goes on at `offset`."""
         self.write()
-        segments = self._state.segments
-        olds = list(segments)
-        segments[:] = [self._maker.make(offset, now.wall_ms)]
-        self._removal.retire(olds, now)
-        # Only now: the new one's name may be that of an old one.
-        segments[0].create()
-        self._dirty.add_segment(segments[0])
-        self._state.log_start = offset
-        self._state.synced = Offset(0)  # until the new file's name is
-        self._cut(offset, Producers())
+        self._truncation.start_over(offset, now)
 
-    def _cut(self, end_offset: Offset, producers: Producers) -> None:
-        """Make everything else agree with a log that ends at `end_offset`."""
-        state = self._state
-        state.producers = producers
-        state.log_start = min(state.log_start, end_offset)
-        for snapshot in [snapshot for snapshot in state.snapshots if snapshot > end_offset]:
-            state.snapshots.remove(snapshot)
-            with suppress(DiskMissingError):
-                self._maker.disk.remove(segment_path(self._maker.directory, snapshot, SNAPSHOT))
-        if state.epochs.truncate_from_end(end_offset):
-            self._appender.note_epochs()
-        self._appender.reload()
-        self._dirty.cut(end_offset)
-        state.synced = min(state.synced, end_offset)
-        self._watermarks.retreat(end_offset)
+    # Taking another's place.
+
+    def succeed(self, before: "PartitionLog", now: Instant) -> None:
+        """Become what a log with the same records was: know all that records do not tell.
+
+        Nothing may be staged in either. `DiskFullError`: there is no room for the snapshot of the
+        producers, and this may be tried again.
+        """
+        assert before.log_start >= self.log_start, "records are missing at the start"
+        assert self._appender.is_clean, "write before"
+        self.config = before.config
+        succeed(self._state, before._state, self._appender, now)  # noqa: SLF001 - one of us
+        if before.log_start > self.log_start:
+            self._removal.advance_log_start(before.log_start)
+        self._watermarks.forget_places()
+        self._watermarks.advance(before.high_watermark)
+
+    def hold(self, at: Offset) -> None:
+        """Vouch for nothing more than what is below `at`, until `release`."""
+        self._held_at = at
+
+    def release(self) -> None:
+        """Vouch for what is stored again."""
+        self._held_at = None
+
+    def relocate(self, folder: str) -> None:
+        """The folder was renamed, while nothing in it was being synced and nothing staged."""
+        assert self._appender.is_clean, "write before"
+        self._maker.directory = folder
+        self._dirty.relocate(folder)
+        self._removal.relocate(folder)
+        for segment in self._state.segments:
+            segment.relocate(folder)

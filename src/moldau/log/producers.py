@@ -172,6 +172,20 @@ class Producers:
             del self._states[state.producer_id]
         return len(expired)
 
+    def adopt(self, others: "Producers") -> None:
+        """Know what others do who have seen the same batches, and earlier ones.
+
+        Of a transaction that began before the first batch here, only what is here counts.
+        """
+        states = {}
+        for producer_id, other in others.states.items():
+            own = self._states.get(producer_id)
+            states[producer_id] = state = other.copy()
+            state.transaction_first_offset = NO_OFFSET
+            if own is not None:
+                state.transaction_first_offset = own.transaction_first_offset
+        self._states = states
+
     def mark(self) -> None:
         """What was applied is written."""
         if self._before:

@@ -9,7 +9,7 @@ from moldau.kernel.disk import DiskFullError, DiskMissingError
 from moldau.kernel.ids import Offset
 from moldau.log.appending import Appender
 from moldau.log.dirty import DirtyFiles
-from moldau.log.file_names import DELETED, SNAPSHOT, segment_path
+from moldau.log.file_names import DELETED, SNAPSHOT, relocated, segment_path
 from moldau.log.retention import count_expired
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
@@ -94,6 +94,12 @@ class Removal:
             self._dirty.add_names()
             delay = self._maker.config.file_delete_delay_ms / 1000
             self._retired.append((now.monotonic + delay, paths))
+
+    def relocate(self, folder: str) -> None:
+        """The partition's folder has another name."""
+        self._retired = deque(
+            (at, [relocated(path, folder) for path in paths]) for at, paths in self._retired
+        )
 
     def take_removable(self, now: Instant) -> list[str]:
         """Return the files that nobody can be reading any more; the caller removes them."""

@@ -20,6 +20,7 @@ from moldau.log.file_names import (
     OFFSET_INDEX,
     SEGMENT_SUFFIXES,
     TIME_INDEX,
+    relocated,
     segment_path,
 )
 from moldau.log.index_pages import PageCache
@@ -427,6 +428,14 @@ class Segment:
                 self._aborted.move_to(disk)
         self._disk = disk
         self._cache = cache
+
+    def relocate(self, folder: str) -> None:
+        """The partition's folder has another name: so have the files."""
+        self.directory = folder
+        self.path = relocated(self.path, folder)
+        for index in (self._offsets, self._times, self._aborted):
+            if index is not None:
+                index.path = relocated(index.path, folder)
 
     def forget(self) -> None:
         """Give back all memory that the indexes use."""

@@ -29,6 +29,10 @@ class Survey:
 
     identity: MetaProperties | None = None
     partitions: list[TopicPartition] = field(default_factory=list)
+    futures: dict[TopicPartition, str] = field(default_factory=dict)
+    """Folders of copies that are to come in the place of logs in other directories."""
+    surplus: list[str] = field(default_factory=list)
+    """Folders of copies that nobody needs, because the log or another copy is here."""
     deleted: list[str] = field(default_factory=list)
     """Folders whose removal is to be finished."""
     checkpoints: dict[str, dict[TopicPartition, Offset]] = field(default_factory=dict)
@@ -48,18 +52,10 @@ def survey(disk: Disk) -> Survey:
     found = Survey()
     names = disk.list("")
     for name in names:
-        folder = parse_folder(name[:-1]) if name.endswith("/") else None
-        if is_known(name):
-            continue
-        if folder is None:
-            found.notices.append(Notice(name, "is no part of a log directory; left alone"))
-        elif folder.partition is not None:
-            found.partitions.append(folder.partition)
-        elif folder.state is FolderState.DELETED:
-            found.deleted.append(name[:-1])
-        else:
-            text = f"is a {folder.state.value} replica; left alone"
-            found.notices.append(Notice(name, text))
+        if not is_known(name):
+            _take(found, name)
+    for partition in [each for each in found.partitions if each in found.futures]:
+        found.surplus.append(found.futures.pop(partition))
     if META_PROPERTIES in names:
         found.identity = _read_identity(disk)
     if CLEAN_SHUTDOWN in names:
@@ -71,6 +67,23 @@ def survey(disk: Disk) -> Survey:
     if RECOVERY_POINTS not in names and found.partitions and not found.is_clean:
         found.notices.append(Notice(RECOVERY_POINTS, "is missing: all records are checked"))
     return found
+
+
+def _take(found: Survey, name: str) -> None:
+    """Put an entry at the top where it belongs."""
+    folder = parse_folder(name[:-1]) if name.endswith("/") else None
+    if folder is None:
+        found.notices.append(Notice(name, "is no part of a log directory; left alone"))
+    elif folder.state is FolderState.DELETED:
+        found.deleted.append(name[:-1])
+    elif folder.partition is None:
+        found.notices.append(Notice(name, f"is a {folder.state.value} replica; left alone"))
+    elif folder.state is FolderState.IN_USE:
+        found.partitions.append(folder.partition)
+    elif folder.partition in found.futures:
+        found.surplus.append(name[:-1])
+    else:
+        found.futures[folder.partition] = name[:-1]
 
 
 def claim(disk: Disk, found: Survey, identity: MetaProperties) -> MetaProperties:
@@ -98,7 +111,8 @@ def claim(disk: Disk, found: Survey, identity: MetaProperties) -> MetaProperties
     # First of all: whatever is changed from here on, a crash must not look like a good ending.
     if found.is_clean:
         disk.remove(CLEAN_SHUTDOWN)
-        disk.sync_directory("")
+    # Folders that a process made before it was killed count from here on, so they have to stay.
+    disk.sync_directory("")
     if identity != known:
         disk.replace(META_PROPERTIES, render_meta_properties(identity))
     return identity

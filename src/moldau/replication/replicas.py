@@ -144,6 +144,12 @@ class Replicas:
         if replica is not None and replica.log is log:
             replica.stored()
 
+    def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """A log with the same records, in another directory, has taken the place of this one."""
+        replica = self._replicas.get(partition)
+        if replica is not None and replica.log is not None:
+            replica.log = log
+
     def failed(self, partition: TopicPartition, error: AppendError) -> None:
         """What was staged for a partition could not be written."""
         if replica := self._replicas.get(partition):

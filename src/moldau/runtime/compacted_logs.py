@@ -1,6 +1,6 @@
 """The logs of a broker as the cleaner sees them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,10 @@ class HostedLogs:
         places: Mapping[TopicPartition, DirectoryHost],
         clock: Callable[[], Instant],
         listener: LogListener,
+        moving: Container[TopicPartition] = (),
     ) -> None:
+        self._moving = moving
+        """Partitions that are left alone: compaction would change what is being copied."""
         self._places = places
         self._clock = clock
         self._listener = listener
@@ -82,7 +85,7 @@ class HostedLogs:
     def _find(self, partition: TopicPartition) -> tuple[DirectoryHost, PartitionLog] | None:
         host = self._places.get(partition)
         log = None if host is None else host.core.logs.get(partition)
-        if host is None or log is None or not host.is_online:
+        if host is None or log is None or not host.is_online or partition in self._moving:
             return None
         return host, log
 

@@ -21,6 +21,7 @@ from moldau.log.commit import Commit
 from moldau.log.config import LogConfig
 from moldau.log.directory import remove_folder
 from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.log.moving import Move
 from moldau.log.offset_checkpoints import Checkpoint
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
@@ -41,6 +42,9 @@ class LogListener(Protocol):
 
     def stored(self, partition: TopicPartition, log: PartitionLog, /) -> None:
         """More of a log may count as stored: see its `stored_offset`."""
+
+    def moved(self, partition: TopicPartition, log: PartitionLog, /) -> None:
+        """A log of the same records, in another directory, has taken a partition's place."""
 
     def offline(self, root: str, partitions: Sequence[TopicPartition], error: Exception, /) -> None:
         """These partitions cannot be used any more: they, or all of their log directory, failed."""
@@ -75,11 +79,12 @@ class DirectoryHost:
         self._tasks: set[asyncio.Task[None]] = set()
         self._removals: set[asyncio.Task[None]] = set()
         self._settled: list[asyncio.Future[None]] = []
+        self._is_paused = False
         self.space: FreeSpace | None = None
         if isinstance(self.disk, FileDisk):
             limits = thresholds or Thresholds.of_volume(self.disk.total_bytes())
             self.space = FreeSpace(limits, free_bytes=self.disk.free_bytes())
-        self._remove_later(opened.found.deleted, 0.0)
+        self.remove_later(opened.found.deleted, 0.0)
 
     @property
     def previous_epoch(self) -> int:
@@ -115,7 +120,9 @@ class DirectoryHost:
         self.core.fail(error)
         text = f"the log directory is offline until the next start: {error}"
         self._listener.notice(self.root, Notice(DIRECTORY, text, is_alarming=True))
-        self._listener.offline(self.root, [*self.core.logs, *self.core.closed], error)
+        # A copy on its way here takes nothing offline: its log is elsewhere.
+        logs = [partition for partition in self.core.logs if partition not in self.core.futures]
+        self._listener.offline(self.root, [*logs, *self.core.closed], error)
         self._settle()
 
     def broken_by(self, error: DiskFailedError) -> PartitionOfflineError:
@@ -138,7 +145,9 @@ class DirectoryHost:
 
     def take_commit(self) -> Commit | None:
         """Return what is to be synced now."""
-        return self.core.take_commit(self._clock()) if self.core.is_commit_due else None
+        if self._is_paused or not self.core.is_commit_due:
+            return None
+        return self.core.take_commit(self._clock())
 
     def committed(self, commit: Commit) -> None:
         """Take note of a commit."""
@@ -173,6 +182,19 @@ class DirectoryHost:
             future = self._loop.create_future()
             self._settled.append(future)
             await future
+
+    async def sync_all(self) -> None:
+        """Wait until everything that is to be synced by now is on the device.
+
+        `StorageFullError` if there is no room for a part of it.
+        """
+        await self._commit_under_way()  # it began before
+        self.pool.wake()
+        await self._commit_under_way()
+        if self.core.failure is not None:
+            raise PartitionOfflineError(f"log directory offline: {self.core.failure}")
+        if not self.pool.is_busy and self.core.is_commit_due:
+            raise StorageFullError(f"log directory {self.root} has no room for checkpoints")
 
     # Checkpoints.
 
@@ -216,20 +238,31 @@ class DirectoryHost:
             return None
         return self.core.create(partition, topic_id, config, self._clock())
 
-    async def delete(self, partitions: Sequence[TopicPartition], delay_seconds: float) -> None:
-        """Remove partitions; their files go later."""
+    async def delete(
+        self, partitions: Sequence[TopicPartition], delay_seconds: float
+    ) -> list[TopicPartition]:
+        """Remove partitions; their files go later. Return those that there was no room to rename.
+
+        A directory needs room for new names, until the old ones are gone for good.
+        """
+        left = []
         async with self._checkpointing:
             folders = []
             turns = Turns()
             for partition in partitions:
-                folder = self.guard(partial(self.core.delete, partition))
+                try:
+                    folder = self.guard(partial(self.core.delete, partition))
+                except DiskFullError:
+                    left.append(partition)
+                    continue
                 folders += [] if folder is None else [folder]
                 await turns.give_way()
             # It may still write to a folder's old name, which must not mean a new partition yet.
             await self._commit_under_way()
         if folders:
             self.pool.wake()
-            self._remove_later(folders, delay_seconds)
+            self.remove_later(folders, delay_seconds)
+        return left
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""
@@ -265,6 +298,37 @@ class DirectoryHost:
         self.core.note_change(partition, self._clock())
         self.pool.wake()
         return start
+
+    # Moving logs to other directories, and from there.
+
+    def changing(self) -> asyncio.Lock:
+        """Return what keeps others from creating, cutting and deleting logs here meanwhile."""
+        return self._checkpointing
+
+    async def begin(self, move: Move, start: Offset) -> None:
+        """Make the copy of a log that comes here, unless a start has found it."""
+        if move.partition in self.core.futures:
+            return
+        async with self._checkpointing:
+            await self._write(self.core.lower(move.partition, Offset(0)))
+            self.guard(lambda: move.begin(start, self._clock()))
+        self.pool.wake()
+
+    async def store_checkpoints(self) -> None:
+        """Write all checkpoints; `StorageFullError` if there is no room."""
+        async with self._checkpointing:
+            await self._write(self.core.take_checkpoints(self._clock(), everything=True))
+
+    async def promote(self, rename: Callable[[], None]) -> None:
+        """Rename the folder of a copy that came here, between two commits."""
+        async with self._checkpointing:
+            self._is_paused = True
+            try:
+                await self._commit_under_way()
+                self.guard(rename)
+            finally:
+                self._is_paused = False
+                self.pool.wake()
 
     # Time.
 
@@ -346,7 +410,8 @@ class DirectoryHost:
         tasks.add(task)
         task.add_done_callback(done)
 
-    def _remove_later(self, folders: Sequence[str], delay_seconds: float) -> None:
+    def remove_later(self, folders: Sequence[str], delay_seconds: float) -> None:
+        """Remove folders that have left the logs, after a while."""
         if folders:
             self._spawn(self._remove(folders, delay_seconds), self._removals)
 

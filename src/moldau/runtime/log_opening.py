@@ -12,9 +12,11 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFailedError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.config import Durability, LogConfig
-from moldau.log.directory import LogDirectory, Opened, open_partition
+from moldau.log.directory import LogDirectory
+from moldau.log.folders import FolderState, remarked_name
 from moldau.log.identity import MetaProperties
 from moldau.log.index_pages import PageCache
+from moldau.log.opening import Opened, open_partition
 from moldau.log.state import Notice
 from moldau.log.survey import Survey, claim, survey
 from moldau.runtime.directory_lock import DirectoryLock
@@ -87,6 +89,8 @@ def open_directory(root: str, context: OpenContext) -> OpenDirectory:
         opened = OpenDirectory(root, disk, waiting, core, identity, found, lock)
         for notice in found.notices:
             context.notice(root, notice)
+        for folder in found.surplus:
+            _discard(opened, context, folder)
         _Opening(opened, context).run()
     except BaseException:
         lock.release()
@@ -109,13 +113,21 @@ def directory_id_of(random: bytes) -> bytes:
     return bytes([random[0] & 0x7F]) + random[1:]
 
 
+def _discard(opened: OpenDirectory, context: OpenContext, folder: str) -> None:
+    """Have a folder removed; until then, no start must take what is left of it for a copy."""
+    name = remarked_name(folder, context.entropy(16), FolderState.DELETED)
+    opened.waiting.rename(folder, name)
+    opened.found.deleted.append(name)
+
+
 class _Opening:
     """All partitions of a directory on their way to being open."""
 
     def __init__(self, directory: OpenDirectory, context: OpenContext) -> None:
         self._directory = directory
         self._context = context
-        self._todo = iter(directory.found.partitions)
+        found = directory.found
+        self._todo = iter([*found.partitions, *found.futures])
         self._done = 0
         self._bytes = 0
         self._said_at = monotonic()
@@ -182,6 +194,11 @@ class _Opening:
 
     def _close(self, partition: TopicPartition, error: Exception) -> None:
         text = str(error) or repr(error)
+        if folder := self._directory.found.futures.get(partition):
+            # The log itself is elsewhere: it can be copied anew.
+            self._context.notice(self._directory.root, Notice(folder, f"is given up: {text}"))
+            _discard(self._directory, self._context, folder)
+            return
         with self._lock:
             self._directory.core.close_partition(partition, text)
             self._done += 1

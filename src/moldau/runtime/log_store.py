@@ -1,8 +1,9 @@
 """All logs of a broker, in one or several log directories, on an asyncio loop."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import suppress
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.compacted_logs import HostedLogs
 from moldau.runtime.directory_host import DIRECTORY, DirectoryHost, LogListener
 from moldau.runtime.free_space import Thresholds
+from moldau.runtime.log_moves import LogMoves
 from moldau.runtime.log_opening import (
     OpenContext,
     OpenDirectory,
@@ -37,6 +39,8 @@ from moldau.runtime.turns import collection_paused
 Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
 
 TICK_SECONDS = 1.0
+PREFERRED_MAX = 10_000
+"""How many wishes for partitions that are not there yet are remembered; the oldest go first."""
 SLICE_PARTITIONS = 64
 """How many partitions a chore looks at before others have their turn on the loop."""
 
@@ -79,9 +83,18 @@ class LogStore:
         self._places = self._find_places()
         self._staged: dict[TopicPartition, tuple[DirectoryHost, PartitionLog]] = {}
         self._now: Instant | None = None  # of this wake-up
+        self._preferred: dict[TopicPartition, DirectoryHost] = {}
+        self.moves = LogMoves(
+            self.hosts,
+            self._places,
+            context.clock,
+            listener,
+            flush=self.write,
+            abort_compaction=self._abort_compaction,
+        )
         self.cleaner: Cleaner | None = None
         if settings.cleaner is not None:
-            logs = HostedLogs(self._places, context.clock, listener)
+            logs = HostedLogs(self._places, context.clock, listener, self.moves)
             self.cleaner = Cleaner(
                 logs, settings.cleaner, clock=context.clock, entropy=context.entropy
             )
@@ -220,44 +233,85 @@ class LogStore:
 
     # Changing partitions.
 
+    def move(self, partition: TopicPartition, root: str) -> None:
+        """Have a partition's log in another directory; one that is not there yet, when it is."""
+        target = next(host for host in self.hosts if os.path.abspath(host.root) == root)
+        if partition in self._places:
+            self.moves.wish(partition, target)
+            return
+        self._preferred.pop(partition, None)
+        self._preferred[partition] = target
+        if len(self._preferred) > PREFERRED_MAX:
+            del self._preferred[next(iter(self._preferred))]
+
     async def create(
-        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        directory_id: bytes | None = None,
     ) -> PartitionLog:
-        """Make a partition in the log directory with the fewest; its files come when it is used."""
-        host = self._place_for(partition)
+        """Make a partition; its files come when it is used.
+
+        In the directory with that id, or the one that somebody has wished for, or that with the
+        fewest.
+        """
+        host = self._place_for(partition, directory_id)
         try:
-            return await host.create(partition, topic_id, config)
+            log = await host.create(partition, topic_id, config)
         except BaseException:
             del self._places[partition]
             raise
+        self._preferred.pop(partition, None)
+        return log
 
     def try_create(
-        self, partition: TopicPartition, topic_id: TopicId, config: LogConfig
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: LogConfig,
+        directory_id: bytes | None = None,
     ) -> PartitionLog | None:
         """Make a partition at once; None if `create` has to wait for the disk."""
-        host = self._place_for(partition)
+        host = self._place_for(partition, directory_id)
         log = host.try_create(partition, topic_id, config)
         if log is None:
             del self._places[partition]
+        else:
+            self._preferred.pop(partition, None)
         return log
 
-    def _place_for(self, partition: TopicPartition) -> DirectoryHost:
+    def _place_for(self, partition: TopicPartition, directory_id: bytes | None) -> DirectoryHost:
         online = [host for host in self.hosts if host.is_online]
         if not online:
             raise PartitionOfflineError("all log directories are offline")
         host = min(online, key=lambda host: len(host.core.logs))
+        wished = self._preferred.get(partition, host)
+        for candidate in online:
+            if candidate.identity.directory_id == directory_id:
+                wished = candidate
+        host = wished if wished.is_online else host
         self._places[partition] = host
         return host
 
-    async def delete(self, *partitions: TopicPartition) -> None:
-        """Remove partitions; several at once wait for the disk only once."""
+    async def delete(self, *partitions: TopicPartition) -> list[TopicPartition]:
+        """Remove partitions; several at once wait for the disk only once.
+
+        Returns those that a full disk has kept.
+        """
+        left: list[TopicPartition] = []
         by_host: dict[DirectoryHost, list[TopicPartition]] = {}
+        for partition in partitions:
+            await self.moves.stop(partition)
         for partition in partitions:
             by_host.setdefault(self._leave(partition), []).append(partition)
         for host, theirs in by_host.items():
-            await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            kept = await host.delete(theirs, self._delay_ms(host, theirs) / 1000)
+            left += kept
             for partition in theirs:
-                del self._places[partition]
+                if partition not in kept:
+                    del self._places[partition]
+        return left
 
     def _delay_ms(self, host: DirectoryHost, partitions: Sequence[TopicPartition]) -> int:
         delay_ms = 0
@@ -269,29 +323,51 @@ class LogStore:
 
     async def set_aside(self, partition: TopicPartition) -> str:
         """Make room for a partition's name, and keep its files; return their folder."""
+        await self.moves.stop(partition)
         folder = await self._leave(partition).set_aside(partition)
         del self._places[partition]
         return folder
 
     async def truncate(self, partition: TopicPartition, to: Offset) -> None:
         """Cut a log at `to`."""
-        await self._leave(partition).truncate(partition, to)
+        async with self._standing(partition):
+            await self._leave(partition).truncate(partition, to)
 
     async def start_over(self, partition: TopicPartition, at: Offset) -> None:
         """Empty a log, which goes on at `at`."""
-        await self._leave(partition).start_over(partition, at)
+        async with self._standing(partition):
+            await self._leave(partition).start_over(partition, at)
+
+    @asynccontextmanager
+    async def _standing(self, partition: TopicPartition) -> AsyncIterator[None]:
+        """Stop a log that is on its way; it sets out again afterwards."""
+        target = self.moves.target_of(partition)
+        await self.moves.stop(partition)
+        yield
+        if target is not None:
+            self.moves.wish(partition, target)
 
     async def delete_records(self, partition: TopicPartition, before: Offset) -> Offset:
         """Answer DeleteRecords."""
-        return await self._places[partition].delete_records(partition, before)
+        while True:
+            host = self._places[partition]
+            try:
+                return await host.delete_records(partition, before)
+            except KeyError:
+                if self._places.get(partition) is host:
+                    raise
+                # It was moved meanwhile.
 
     def _leave(self, partition: TopicPartition) -> DirectoryHost:
         """Have compaction keep away from a partition."""
         assert partition not in self._staged, "write before"
+        self._abort_compaction(partition)
+        return self._places[partition]
+
+    def _abort_compaction(self, partition: TopicPartition) -> None:
         if self.cleaner is not None:
             self.cleaner.abort(partition)
             self.cleaner.stats.uncleanable.discard(partition)
-        return self._places[partition]
 
     # Chores.
 
@@ -300,6 +376,7 @@ class LogStore:
         settings = self._settings
         async with asyncio.TaskGroup() as group:
             group.create_task(self._tick())
+            group.create_task(self.moves.run())
             group.create_task(
                 self._sweep(settings.retention_check_interval_ms, self._apply_retention)
             )
@@ -365,6 +442,8 @@ class LogStore:
         places: dict[TopicPartition, DirectoryHost] = {}
         for host in self.hosts:
             for partition in [*host.core.logs, *host.core.closed]:
+                if partition in host.core.futures:
+                    continue
                 other = places.setdefault(partition, host)
                 if other is not host:
                     text = f"is in {other.root} and in {host.root}: move one of the two away"

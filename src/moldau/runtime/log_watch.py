@@ -9,6 +9,7 @@ from moldau.kernel.ids import TopicPartition
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.replication.replicas import Replicas
+from moldau.runtime.directory_host import DirectoryHost
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.registration import Registration
@@ -37,13 +38,20 @@ class LogWatch:
         if self._replicas is not None:
             self._replicas.stored(partition, log)
 
+    def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """A log has taken another's place."""
+        if self._replicas is not None:
+            self._replicas.moved(partition, log)
+
     def offline(self, root: str, partitions: Sequence[TopicPartition], _: Exception) -> None:
         """Partitions cannot be used any more."""
         if self._replicas is None or self._store is None or self._registration is None:
             self.broken_roots.append(root)
             return
         for partition in partitions:
-            self._replicas.offline(partition)
+            # One that is being deleted has no replica any more.
+            if self._replicas.get(partition) is not None:
+                self._replicas.offline(partition)
         for host in self._store.hosts:
             if host.root == root and not host.is_online and host.identity.directory_id:
                 self._registration.directory_failed(host.identity.directory_id)
@@ -67,7 +75,12 @@ class Directories:
             if not host.is_online:
                 described.append(_offline(host.root))
                 continue
-            logs = [LogSize(partition, log.size) for partition, log in host.core.logs.items()]
+            logs = [
+                self._size_of(host, partition, log)
+                for partition, log in host.core.logs.items()
+                # A log that was just moved is in the old directory until its folder is renamed.
+                if partition in host.core.futures or self._store.place_of(partition) is host
+            ]
             total = host.disk.total_bytes() if isinstance(host.disk, FileDisk) else -1
             usable = -1 if host.space is None else host.space.free_bytes
             path = os.path.abspath(host.root)
@@ -77,6 +90,17 @@ class Directories:
                 )
             )
         return described
+
+    def _size_of(
+        self, host: DirectoryHost, partition: TopicPartition, log: PartitionLog
+    ) -> LogSize:
+        is_future = partition in host.core.futures
+        lag = self._store.moves.lag_of(partition) if is_future else 0
+        return LogSize(partition, log.size, lag, is_future)
+
+    def move(self, partition: TopicPartition, path: str) -> None:
+        """Have a partition's log in another directory."""
+        self._store.move(partition, path)
 
 
 def _offline(root: str) -> LogDirectory:

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from moldau.broker.broker import Broker
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
@@ -26,6 +27,7 @@ from moldau.protocol.stored.cluster_metadata import (
     TopicRecord,
 )
 from moldau.runtime.controller_host import Change
+from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.log_configs import TopicConfigs, dynamic_layers
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.turns import Turns
@@ -34,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 DELETED_AT_ONCE_MAX = 200
 """How many partitions are deleted before new ones of their names may come."""
+RETRY_SECONDS = 1.0
+"""How long a full disk is left alone before deleting is tried again."""
 LARGE = 200
 """So many records in one change make thousands of objects, which all stay."""
 
@@ -64,6 +68,7 @@ class MetadataApplier:
         broker: Broker,
         store: LogStore,
         topic_configs: TopicConfigs,
+        assignments: DirectoryAssignments,
         *,
         flush: Callable[[], None],
         settings_changed: Callable[[], None],
@@ -73,6 +78,7 @@ class MetadataApplier:
         self._broker = broker
         self._store = store
         self._topic_configs = topic_configs
+        self._assignments = assignments
         self._flush = flush
         """Write what requests of this turn have staged: a log is changed between writes."""
         self._settings_changed = settings_changed
@@ -128,18 +134,17 @@ class MetadataApplier:
         Unless all log directories are there, what is not found may be in one that is not.
         """
         self._load_settings()
+        await self._store.moves.resume(self._topic_id_of, is_complete=is_complete)
         deleted: list[TopicPartition] = []
         turns = Turns()
         for partition in list(self._store):
             await turns.give_way()
             topic_id = self._store.place_of(partition).core.topic_ids.get(partition)
-            topic = self._broker.image.topics.find(partition.topic)
-            wanted = None if topic is None else topic.partitions.get(partition.partition)
-            is_ours = wanted is not None and self._broker.node_id in wanted.replicas
-            if is_ours and topic is not None and topic_id == topic.topic_id:
+            wanted_id = self._topic_id_of(partition)
+            if wanted_id is not None and topic_id == wanted_id:
                 continue
-            if is_ours and topic is not None and topic_id is None:
-                self._set_topic_id(partition, topic.topic_id)
+            if wanted_id is not None and topic_id is None:
+                self._set_topic_id(partition, wanted_id)
             elif topic_id is not None and topic_id in removed_ids:
                 deleted.append(partition)
             else:
@@ -147,14 +152,34 @@ class MetadataApplier:
         self._delete(deleted)
         if not is_complete:
             self._unfound = {
-                TopicPartition(topic.name, index)
+                partition
                 for topic in self._broker.image.topics
-                for index in topic.partitions
-            } - set(self._store)
+                for index, declared in topic.partitions.items()
+                if (partition := TopicPartition(topic.name, index)) not in self._store
+                if self._may_be_elsewhere(partition, declared)
+            }
         for topic in list(self._broker.image.topics):
             for index, declared in list(topic.partitions.items()):
                 await self._follow(topic, index, declared)
                 await turns.give_way()
+
+    def _topic_id_of(self, partition: TopicPartition) -> TopicId | None:
+        """Return the id of the topic, if this broker has a replica of the partition."""
+        topic = self._broker.image.topics.find(partition.topic)
+        declared = None if topic is None else topic.partitions.get(partition.partition)
+        if topic is None or declared is None or self._broker.node_id not in declared.replicas:
+            return None
+        return topic.topic_id
+
+    def _may_be_elsewhere(self, partition: TopicPartition, declared: Partition) -> bool:
+        """Whether a log that was not found may be in a directory that could not be opened.
+
+        Not if the controller knows that it is in one of the others, unless it was on its way there.
+        """
+        if self._broker.node_id not in declared.replicas:
+            return False
+        is_told = not is_reserved(self._directory_of(declared))
+        return not is_told or any(partition in host.core.futures for host in self._store.hosts)
 
     def _set_topic_id(self, partition: TopicPartition, topic_id: TopicId) -> None:
         host = self._store.place_of(partition)
@@ -270,6 +295,7 @@ class MetadataApplier:
             logger.error("%s is offline: %s", partition, error)
             broker.replicas.offline(partition, topic.topic_id)
             return
+        self._tell_directory(partition, topic.topic_id, declared)
         self._flush()
         if declared.leader != broker.node_id:
             broker.replicas.remove(partition)
@@ -286,6 +312,14 @@ class MetadataApplier:
             in_sync=declared.isr,
         )
         self._store.changed(partition)
+
+    def _tell_directory(
+        self, partition: TopicPartition, topic_id: TopicId, declared: Partition
+    ) -> None:
+        """Tell the controller where a log is, if it knows otherwise; who moves it, does so."""
+        found = self._store.place_of(partition).identity.directory_id
+        if found and found != self._directory_of(declared) and partition not in self._store.moves:
+            self._assignments.tell(topic_id, partition.partition, found)
 
     def _directory_of(self, declared: Partition) -> bytes:
         return declared.directories[declared.replicas.index(self._broker.node_id)]
@@ -306,8 +340,8 @@ class MetadataApplier:
             # Its records are there: an empty log here would be taken for all of them.
             raise PartitionOfflineError("its log directory is not there")
         config, _ = self._config_of(partition.topic)
-        log = self._store.try_create(partition, topic_id, config)
-        return log or await self._store.create(partition, topic_id, config)
+        log = self._store.try_create(partition, topic_id, config, directory_id)
+        return log or await self._store.create(partition, topic_id, config, directory_id)
 
     def _config_of(self, topic: str) -> tuple[LogConfig, int]:
         new = self._touched.configs.get(topic)
@@ -319,21 +353,45 @@ class MetadataApplier:
         """Remove logs in the background, a slice at a time."""
         if not partitions:
             return
-        task = asyncio.create_task(self._delete_slices(partitions))
+        task = self._in_background(self._delete_slices(partitions))
+        self._deleting |= dict.fromkeys(partitions, task)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._deletions.add(task)
         task.add_done_callback(self._deletions.discard)
-        self._deleting |= dict.fromkeys(partitions, task)
+        return task
 
     async def _delete_slices(self, partitions: list[TopicPartition]) -> None:
         for start in range(0, len(partitions), DELETED_AT_ONCE_MAX):
             some = partitions[start : start + DELETED_AT_ONCE_MAX]
-            self._flush()
-            try:
-                await self._store.delete(*some)
-            except AppendError as error:
-                logger.warning("deleting goes on at the next start: %s", error)
+            left = await self._delete_logs(some)
             for partition in some:
                 self._deleting.pop(partition, None)
+            if left:
+                logger.warning("there is no room to delete %d partitions yet", len(left))
+                self._in_background(self._delete_later(left))
+
+    async def _delete_logs(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Remove logs; return those that a full disk has kept."""
+        self._flush()
+        try:
+            return await self._store.delete(*(p for p in partitions if p in self._store))
+        except AppendError as error:
+            logger.warning("deleting goes on at the next start: %s", error)
+            return []
+
+    async def _delete_later(self, partitions: list[TopicPartition]) -> None:
+        """Remove logs when there is room. New ones of their names are offline until then."""
+        while partitions:
+            await asyncio.sleep(RETRY_SECONDS)
+            left = await self._delete_logs(partitions)
+            for partition in partitions:
+                topic = self._broker.image.topics.find(partition.topic)
+                declared = None if topic is None else topic.partitions.get(partition.partition)
+                if topic is not None and declared is not None and partition not in left:
+                    await self._follow(topic, partition.partition, declared)
+            partitions = left
 
     # Settings.
 

@@ -12,6 +12,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.router import Router
 from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.errors import ProtocolError
+from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import DirectoryRefusedError
 from moldau.log.identity import MetaProperties
@@ -22,6 +23,7 @@ from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
 from moldau.runtime.client_metrics import measure_clients
+from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.event_loop import LoopDelay, LoopEnvironment, now
@@ -202,11 +204,17 @@ class Node:
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
         )
+        self._assignments = DirectoryAssignments(
+            metadata.controller, settings.node_id, lambda: self._registration.broker_epoch
+        )
+        self._store.moves.flush = self.flush
+        self._store.moves.assign = self._assign_directory
         self._watch.serve(self._broker.replicas, self._registration, self._store)
         self._applier = MetadataApplier(
             self._broker,
             self._store,
             self._topic_configs,
+            self._assignments,
             flush=self.flush,
             settings_changed=self._settings_changed,
             applied=lambda offset: metadata.snapshots.consider(self._image, offset),
@@ -230,6 +238,7 @@ class Node:
             incarnation_id=os.urandom(16),
             previous_epoch=epochs[0] if len(set(epochs)) == 1 else -1,
         )
+        await self._assignments.begin()
         await self._registration.unfence()
         self._measure()
         await self._serve_metrics()
@@ -298,6 +307,11 @@ class Node:
         for partition, error in self._store.write().items():
             self._broker.replicas.failed(partition, error)
         self._broker.parking.settle()
+
+    async def _assign_directory(
+        self, partition: TopicPartition, topic_id: TopicId, directory_id: bytes
+    ) -> None:
+        await self._assignments.tell(topic_id, partition.partition, directory_id)
 
     def _is_known(self, topic: str, partition: int) -> bool:
         found = self._image.topics.find(topic)

@@ -97,7 +97,7 @@ def _bytes(host: DirectoryHost) -> int:
 
 
 def _partitions(host: DirectoryHost) -> int:
-    return len(host.core.logs)
+    return len(host.core.logs) - len(host.core.futures)
 
 
 def _free(space: FreeSpace) -> int:
@@ -106,4 +106,4 @@ def _free(space: FreeSpace) -> int:
 
 def _offline(host: DirectoryHost) -> int:
     core = host.core
-    return len(core.closed) + (0 if host.is_online else len(core.logs))
+    return len(core.closed) + (0 if host.is_online else _partitions(host))

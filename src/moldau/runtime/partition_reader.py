@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Buffer, DiskColdError, DiskError, DiskFailedError
+from moldau.kernel.disk import (
+    Buffer,
+    DiskColdError,
+    DiskError,
+    DiskFailedError,
+    DiskMissingError,
+)
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.appending import Appended
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
@@ -73,8 +79,10 @@ class PartitionReader:
                 await host.in_thread(
                     partial(host.waiting.read, cold.path, cold.position, cold.size)
                 )
-            except AppendError:
-                pass  # the directory is offline by now, which the next look finds
+            except (AppendError, DiskMissingError):
+                # The directory is offline by now, or the file was renamed with its segment or its
+                # whole log, which the next look finds.
+                pass
             except DiskError as error:
                 self.failed(partition, error)
         then()

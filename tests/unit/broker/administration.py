@@ -11,6 +11,7 @@ from typing import Any
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.ports import LogDirectory
+from moldau.kernel.ids import TopicPartition
 from moldau.metadata.features import LATEST_LEVEL
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.apis import api_of
@@ -55,9 +56,13 @@ class Directories:
 
     def __init__(self) -> None:
         self.all: list[LogDirectory] = []
+        self.moves: list[tuple[TopicPartition, str]] = []
 
     def describe(self) -> Sequence[LogDirectory]:
         return self.all
+
+    def move(self, partition: TopicPartition, path: str) -> None:
+        self.moves.append((partition, path))
 
 
 class Loggers:

@@ -132,9 +132,16 @@ class TestCluster:
         return decision.response
 
     def register(
-        self, broker_id: int, *, incarnation: bytes = b"i", previous_epoch: int = -1
+        self,
+        broker_id: int,
+        *,
+        incarnation: bytes = b"i",
+        previous_epoch: int = -1,
+        log_dirs: Sequence[bytes] = (),
     ) -> int:
-        """Register a broker with one directory of its own; return its epoch."""
+        """Register a broker, with one directory of its own unless others are named; return its
+        epoch.
+        """
         request = BrokerRegistrationRequest(
             broker_id=broker_id,
             cluster_id=CLUSTER_ID,
@@ -148,7 +155,7 @@ class TestCluster:
                 )
                 for name, levels in SUPPORTED.items()
             ],
-            log_dirs=[directory_of(broker_id)],
+            log_dirs=log_dirs or [directory_of(broker_id)],
             previous_broker_epoch=previous_epoch,
         )
         answer = self.perform(RegisterBroker(request, next_offset=self.next_offset))

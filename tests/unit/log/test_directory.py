@@ -10,10 +10,11 @@ from moldau.kernel.disk import DiskFailedError, DiskMissingError
 from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.checkpoints import parse_offsets
 from moldau.log.config import Durability, LogConfig
-from moldau.log.directory import LogDirectory, open_partition, remove_folder
+from moldau.log.directory import LogDirectory, remove_folder
 from moldau.log.errors import DirectoryRefusedError, PartitionOfflineError, StorageFullError
 from moldau.log.identity import MetaProperties
 from moldau.log.index_pages import PageCache
+from moldau.log.opening import open_partition
 from moldau.log.survey import claim, survey
 from moldau.records.batch import validate
 from moldau.runtime.memory_disk import MemoryDisk
@@ -50,7 +51,7 @@ class Host:
             cache=PageCache(1 << 20),
             entropy=Random(str(self.disk.list(""))).randbytes,
         )
-        for partition in self.found.partitions:
+        for partition in [*self.found.partitions, *self.found.futures]:
             steps = open_partition(
                 self.disk, self.found, partition, CONFIG, now_ms=self.now.wall_ms
             )

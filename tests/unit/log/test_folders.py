@@ -28,7 +28,14 @@ def test_strangers_are_no_partitions(name: str) -> None:
     assert parse_folder(name) is None
 
 
-@pytest.mark.parametrize("state", [FolderState.DELETED, FolderState.FUTURE, FolderState.STRAY])
+@pytest.mark.parametrize("topic", ["orders", "a.b-c"])
+def test_a_copys_folder_tells_its_partition(topic: str) -> None:
+    partition = TopicPartition(topic, 12)
+    name = marked_name(partition, UNIQUE, FolderState.FUTURE)
+    assert parse_folder(name) == Folder(FolderState.FUTURE, partition)
+
+
+@pytest.mark.parametrize("state", [FolderState.DELETED, FolderState.STRAY])
 @pytest.mark.parametrize("topic", ["orders", "a.b-c", "x" * 249])
 def test_marked_folders_are_found_again(topic: str, state: FolderState) -> None:
     name = marked_name(TopicPartition(topic, 12), UNIQUE, state)

@@ -179,6 +179,14 @@ async def test_what_a_look_missed_is_brought_into_memory(store, monkeypatch):
         await asyncio.wait_for(warmed.wait(), 10)
 
 
+@filled()
+async def test_what_a_look_missed_may_have_another_name_by_now(store, monkeypatch):
+    warmed = asyncio.Event()
+    PartitionReader(store).warm(P[0], DiskColdError("t-0/moved.log", 0, 100), warmed.set)
+    await asyncio.wait_for(warmed.wait(), 10)
+    assert store.get(P[0])
+
+
 @filled(config=LogConfig(segment_bytes=30_000))
 async def test_records_are_deleted(store, monkeypatch):
     reader = PartitionReader(store)

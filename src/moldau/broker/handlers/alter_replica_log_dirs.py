@@ -1,5 +1,6 @@
-"""AlterReplicaLogDirs v0-v2. v2 flexible. Logs are not moved between directories yet."""
+"""AlterReplicaLogDirs v0-v2. v2 flexible."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from moldau.broker.broker import Broker
@@ -22,18 +23,13 @@ _SUFFIX_LENGTH: Final = len(".-future") + 32
 def handle_alter_replica_log_dirs(
     broker: Broker, _call: Call, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Say where each partition may stay; a real move is not attempted."""
+    """Have logs move to other directories; the answer comes when they set out."""
     directories = {each.path: each for each in broker.directories.describe()}
-    places = {
-        log.partition: path for path, directory in directories.items() for log in directory.logs
-    }
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for wish in request.dirs:
         for topic in wish.topics:
             for index in topic.partitions:
-                partition = TopicPartition(topic.name, index)
-                target = directories.get(wish.path)
-                code = _answer(broker, partition, target, places.get(partition))
+                code = _move(broker, directories, TopicPartition(topic.name, index), wish.path)
                 result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
                 topics.setdefault(topic.name, []).append(result)
     return AlterReplicaLogDirsResponse(
@@ -44,18 +40,27 @@ def handle_alter_replica_log_dirs(
     )
 
 
-def _answer(
-    broker: Broker, partition: TopicPartition, target: LogDirectory | None, place: str | None
+def _move(
+    broker: Broker, directories: Mapping[str, LogDirectory], partition: TopicPartition, path: str
 ) -> ErrorCode:
     if len(str(partition)) + _SUFFIX_LENGTH > FOLDER_LENGTH_MAX:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
+    target = directories.get(path)
     if target is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if not target.is_online:
+    replica = broker.replicas.get(partition)
+    if not target.is_online or (replica is not None and replica.is_offline):
         return ErrorCode.KAFKA_STORAGE_ERROR
-    topic = broker.image.topics.find(partition.topic)
-    if topic is None or partition.partition not in topic.partitions:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if place is None:
-        return ErrorCode.REPLICA_NOT_AVAILABLE
-    return ErrorCode.NONE if place == target.path else ErrorCode.OPERATION_NOT_ATTEMPTED
+    if replica is None or replica.log is None:
+        # As in Kafka, the wish is remembered for when the log is made, and an error all the same.
+        broker.directories.move(partition, path)
+        topic = broker.image.topics.find(partition.topic)
+        is_known = topic is not None and partition.partition in topic.partitions
+        unavailable = ErrorCode.REPLICA_NOT_AVAILABLE
+        return unavailable if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    # A directory that is missing may have a copy, too.
+    is_whole = all(each.is_online for each in directories.values())
+    if not is_whole and all(log.partition != partition for log in target.logs):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    broker.directories.move(partition, path)
+    return ErrorCode.NONE

@@ -39,11 +39,13 @@ def _result(
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path
         )
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for partition, size in directory.logs:
+    for partition, size, offset_lag, is_future in directory.logs:
         if wanted is None or partition in wanted:
-            # No log is behind itself, and none is on its way to another directory.
             described = DescribeLogDirsPartition(
-                partition_index=partition.partition, partition_size=size
+                partition_index=partition.partition,
+                partition_size=size,
+                offset_lag=offset_lag,
+                is_future_key=is_future,
             )
             topics.setdefault(partition.topic, []).append(described)
     return DescribeLogDirsResult(

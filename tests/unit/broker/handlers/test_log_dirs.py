@@ -5,7 +5,7 @@ import pytest
 from moldau.broker.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from moldau.broker.handlers.describe_log_dirs import handle_describe_log_dirs
 from moldau.broker.ports import LogDirectory, LogSize
-from moldau.kernel.ids import TopicPartition
+from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -16,7 +16,9 @@ from moldau.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
+from moldau.runtime.memory_disk import MemoryDisk
 from tests.unit.broker.administration import Administration
+from tests.unit.log.logs import TestLog
 
 
 @pytest.fixture
@@ -58,27 +60,68 @@ def test_some(admin: Administration) -> None:
     assert [each.topics for each in answer.results] == [(), (), ()]
 
 
-@pytest.mark.parametrize("version", range(3))
-@pytest.mark.parametrize(
-    ("path", "topic", "index", "code"),
-    [
-        ("/data/a", "orders", 0, ErrorCode.NONE),
-        ("/data/b", "orders", 0, ErrorCode.OPERATION_NOT_ATTEMPTED),
-        ("/data/c", "orders", 0, ErrorCode.KAFKA_STORAGE_ERROR),
-        ("/data/a/", "orders", 0, ErrorCode.LOG_DIR_NOT_FOUND),
-        ("/nowhere", "nope", 0, ErrorCode.LOG_DIR_NOT_FOUND),
-        ("/data/a", "nope", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("/data/a", "orders", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("/data/a", "orders", 2, ErrorCode.REPLICA_NOT_AVAILABLE),
-        ("/data/a", "x" * 249, 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
-    ],
-)
-def test_moving(
-    admin: Administration, path: str, topic: str, index: int, code: ErrorCode, version: int
-) -> None:
+def test_copies(admin: Administration) -> None:
+    copy = LogSize(TopicPartition("orders", 0), 40, offset_lag=7, is_future=True)
+    admin.directories.all[1] = admin.directories.all[1]._replace(logs=[copy])
+    answer = admin.ask(handle_describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    [topic] = answer.results[1].topics
+    [partition] = topic.partitions
+    described = (partition.partition_size, partition.offset_lag, partition.is_future_key)
+    assert described == (40, 7, True)
+
+
+@pytest.fixture
+def whole(admin: Administration) -> Administration:
+    """All directories are online, and the first partitions have their logs."""
+    del admin.directories.all[2]
+    for index in range(2):
+        partition = TopicPartition("orders", index)
+        log = TestLog(MemoryDisk(), directory=str(partition)).log
+        admin.broker.replicas.lead(partition, TopicId(bytes(16)), log, LeaderEpoch(0))
+    return admin
+
+
+def move(admin: Administration, path: str, topic: str, index: int, version: int = 2) -> int:
     wish = AlterReplicaLogDirTopic(name=topic, partitions=[index])
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=[wish])])
     [answered] = admin.ask(handle_alter_replica_log_dirs, request, version).results
     assert answered.topic_name == topic
     [partition] = answered.partitions
-    assert (partition.partition_index, partition.error_code) == (index, code)
+    assert partition.partition_index == index
+    return partition.error_code
+
+
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("path", ["/data/a", "/data/b"])
+def test_a_log_sets_out(whole: Administration, path: str, version: int) -> None:
+    assert move(whole, path, "orders", 0, version) == ErrorCode.NONE
+    assert whole.directories.moves == [(TopicPartition("orders", 0), path)]
+
+
+@pytest.mark.parametrize(
+    ("path", "topic", "index", "code", "is_remembered"),
+    [
+        ("/data/a/", "orders", 0, ErrorCode.LOG_DIR_NOT_FOUND, False),
+        ("/nowhere", "nope", 0, ErrorCode.LOG_DIR_NOT_FOUND, False),
+        ("/data/a", "nope", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True),
+        ("/data/a", "orders", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True),
+        ("/data/a", "orders", 2, ErrorCode.REPLICA_NOT_AVAILABLE, True),
+        ("/data/a", "x" * 249, 0, ErrorCode.INVALID_TOPIC_EXCEPTION, False),
+    ],
+)
+def test_no_log_to_move(
+    whole: Administration, path: str, topic: str, index: int, code: int, is_remembered: bool
+) -> None:
+    assert move(whole, path, topic, index) == code
+    assert whole.directories.moves == [(TopicPartition(topic, index), path)] * is_remembered
+
+
+def test_without_all_directories_nothing_sets_out(whole: Administration) -> None:
+    whole.directories.all.append(
+        LogDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[])
+    )
+    assert move(whole, "/data/b", "orders", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert move(whole, "/data/c", "orders", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert move(whole, "/data/a", "orders", 0) == ErrorCode.NONE
+    whole.broker.replicas.offline(TopicPartition("orders", 0))
+    assert move(whole, "/data/a", "orders", 0) == ErrorCode.KAFKA_STORAGE_ERROR
