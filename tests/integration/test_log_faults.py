@@ -67,6 +67,8 @@ async def write_until_the_device_fails(roots: list[Path]) -> dict[TopicPartition
                 break
             acknowledged[P].append(value)
         assert broker.failed == [(str(roots[0]), [P])]
+        # An append may meet the failure before the sync that ran into it is reported.
+        await broker.until(lambda: not store.hosts[0].pool.is_busy)
         commits = store.hosts[0].pool.commits
         for number in range(20):
             store.hosts[0].tick()
