@@ -1,6 +1,7 @@
 """The listener with real sockets and toy handlers."""
 
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -193,3 +194,30 @@ def test_closing_answers_what_was_asked() -> None:
         running.call(lambda: running.log.parked[0].answer(FetchResponse()))
         assert asking.read_frame()
         assert asking.is_closed()
+
+
+def buffer_bytes(accepted: socket.socket) -> list[int]:
+    options = (socket.SO_RCVBUF, socket.SO_SNDBUF)
+    return [accepted.getsockopt(socket.SOL_SOCKET, option) for option in options]
+
+
+def buffer_bytes_at_the_broker(**texts: str) -> list[int]:
+    with listener(**texts) as running:
+        running.client().ask_versions()
+        (client,) = running.call(lambda: list(running.listener._clients))
+        return running.call(lambda: buffer_bytes(client._transport.get_extra_info("socket")))
+
+
+def test_buffers_are_the_systems_unless_they_are_set() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as _,
+        server.accept()[0] as accepted,
+    ):
+        systems = buffer_bytes(accepted)
+    assert buffer_bytes_at_the_broker() == systems
+    names = ("socket_receive_buffer_bytes", "socket_send_buffer_bytes")
+    assert buffer_bytes_at_the_broker(**dict.fromkeys(names, "-1")) == systems
+    # Kafka's default counts when it is meant. Linux tells twice the size, for its own needs.
+    told = buffer_bytes_at_the_broker(**dict.fromkeys(names, "102400"))
+    assert told == [204_800, 204_800] != systems

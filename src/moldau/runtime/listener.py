@@ -110,7 +110,7 @@ class Listener:
                     address.host,
                     address.port,
                     backlog=settings.socket_listen_backlog_size,
-                    receive_bytes=settings.socket_receive_buffer_bytes,
+                    receive_bytes=settings.receive_buffer_bytes,
                 )
                 real = replace(address, port=opened[0].getsockname()[1])
                 bound.append(real)
@@ -219,7 +219,7 @@ class Listener:
         accepted.settimeout(0)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        size = self._settings.socket_send_buffer_bytes
+        size = self._settings.send_buffer_bytes
         if size > 0:
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
 
