@@ -5,7 +5,7 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -271,11 +271,21 @@ class Listener:
         self._awake.append(client)
         self._schedule()
 
-    def left(self, call: Call) -> None:
-        """Measure a call whose response goes out."""
+    def left(self, calls: Sequence[Call]) -> None:
+        """Measure calls whose responses go out; those that came in one turn took the same time."""
+        monotonic = time.monotonic()
+        first, count = calls[0], 0
+        for call in calls:
+            if call.received is not first.received or call.api_key != first.api_key:
+                self._measure(first, count, monotonic)
+                first, count = call, 0
+            count += 1
+        self._measure(first, count, monotonic)
+
+    def _measure(self, call: Call, count: int, monotonic: float) -> None:
         latency = self._latencies.get(call.api_key)
         if latency is not None:
-            latency.observe(time.monotonic() - call.received.monotonic)
+            latency.observe(monotonic - call.received.monotonic, count)
 
     def sent(self, size: int) -> None:
         """Count bytes that go out."""

@@ -287,6 +287,7 @@ class Node:
         """Write what the requests of a turn have staged, and answer who waited for it."""
         for partition, error in self._store.write().items():
             self._broker.replicas.failed(partition, error)
+        self._broker.write_deadlines.settle()
         self._broker.parking.settle()
 
     def _is_known(self, topic: str, partition: int) -> bool:
