@@ -9,12 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError, DiskError, DiskFailedError
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.appending import Appended
+from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
-from moldau.log.validation import Checked, Writable
 from moldau.runtime.buffer_pool import BufferPool
 from moldau.runtime.disk import NOWAIT, FileDisk
 from moldau.runtime.log_store import LogStore
@@ -38,18 +35,7 @@ class PartitionReader:
         self._pool = pool or BufferPool()
         self._flags: dict[FileDisk, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def append(
-        self,
-        partition: TopicPartition,
-        data: Writable,
-        checked: Checked,
-        *,
-        leader_epoch: LeaderEpoch,
-        now: Instant,
-    ) -> Appended:
-        """Stage a client's batches."""
-        return self._store.append(partition, data, checked, leader_epoch=leader_epoch, now=now)
+        self.append = store.append
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""
