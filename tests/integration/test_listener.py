@@ -55,6 +55,17 @@ def test_a_request_and_its_answer_take_one_turn() -> None:
         assert running.call(lambda: running.log.turns) == 20
 
 
+def test_every_answer_is_measured() -> None:
+    with listener() as running:
+        client = running.client()
+        sent = [client.send_produce(b"records") for _ in range(7)]
+        for number in sent:
+            client.check_produced(number, b"records")
+        client.ask_versions()
+        latencies = running.listener._latencies
+        assert [running.call(lambda key=key: latencies[key].count) for key in (0, 18)] == [7, 1]
+
+
 def test_a_frame_may_be_large_but_not_larger_than_allowed() -> None:
     with listener(socket_request_max_bytes="20000000") as running:
         client = running.client()

@@ -153,7 +153,7 @@ class LogStore:
         """
         self._now = now = now or self._now or self._context.clock()
         staged = self._staged.get(partition)
-        if staged is None:
+        if staged is None:  # else its place was found in this turn
             host = self._places[partition]
             log = host.core.get(partition)
         else:

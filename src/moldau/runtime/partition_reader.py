@@ -35,7 +35,7 @@ class PartitionReader:
         self._pool = pool or BufferPool()
         self._flags: dict[FileDisk, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.append = store.append
+        self.append = store.append  # as it is: every batch of a client goes through here
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""
