@@ -108,7 +108,9 @@ def test_a_slow_reader_beside_fast_ones_gets_its_own_bytes() -> None:
 
 
 def test_a_client_that_does_not_read_is_not_answered_further_and_then_cut() -> None:
-    with listener(moldau_connection_stall_max_ms="300") as running:
+    # With a buffer of its own size the system takes some responses before the first has to wait.
+    texts = {"moldau_connection_stall_max_ms": "300", "socket_send_buffer_bytes": "102400"}
+    with listener(**texts) as running:
         deaf = running.client(receive_bytes=4096)
         for _ in range(200):
             deaf.send_fetch(1_000_000)
