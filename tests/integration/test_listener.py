@@ -1,6 +1,7 @@
 """The listener with real sockets and toy handlers."""
 
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -53,6 +54,17 @@ def test_a_request_and_its_answer_take_one_turn() -> None:
         for _ in range(20):
             client.check_produced(client.send_produce(b"records"), b"records")
         assert running.call(lambda: running.log.turns) == 20
+
+
+def test_every_answer_is_measured() -> None:
+    with listener() as running:
+        client = running.client()
+        sent = [client.send_produce(b"records") for _ in range(7)]
+        for number in sent:
+            client.check_produced(number, b"records")
+        client.ask_versions()
+        latencies = running.listener._latencies
+        assert [running.call(lambda key=key: latencies[key].count) for key in (0, 18)] == [7, 1]
 
 
 def test_a_frame_may_be_large_but_not_larger_than_allowed() -> None:
@@ -126,7 +138,9 @@ def test_a_slow_reader_beside_fast_ones_gets_its_own_bytes() -> None:
 
 
 def test_a_client_that_does_not_read_is_not_answered_further_and_then_cut() -> None:
-    with listener(moldau_connection_stall_max_ms="300") as running:
+    # With a buffer of its own size the system takes some responses before the first has to wait.
+    texts = {"moldau_connection_stall_max_ms": "300", "socket_send_buffer_bytes": "102400"}
+    with listener(**texts) as running:
         deaf = running.client(receive_bytes=4096)
         for _ in range(200):
             deaf.send_fetch(1_000_000)
@@ -223,3 +237,30 @@ def test_closing_answers_what_was_asked() -> None:
         running.call(lambda: running.log.parked[0].answer(FetchResponse()))
         assert asking.read_frame()
         assert asking.is_closed()
+
+
+def buffer_bytes(accepted: socket.socket) -> list[int]:
+    options = (socket.SO_RCVBUF, socket.SO_SNDBUF)
+    return [accepted.getsockopt(socket.SOL_SOCKET, option) for option in options]
+
+
+def buffer_bytes_at_the_broker(**texts: str) -> list[int]:
+    with listener(**texts) as running:
+        running.client().ask_versions()
+        (client,) = running.call(lambda: list(running.listener._clients))
+        return running.call(lambda: buffer_bytes(client._transport.get_extra_info("socket")))
+
+
+def test_buffers_are_the_systems_unless_they_are_set() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as _,
+        server.accept()[0] as accepted,
+    ):
+        systems = buffer_bytes(accepted)
+    assert buffer_bytes_at_the_broker() == systems
+    names = ("socket_receive_buffer_bytes", "socket_send_buffer_bytes")
+    assert buffer_bytes_at_the_broker(**dict.fromkeys(names, "-1")) == systems
+    # Kafka's default counts when it is meant. Linux tells twice the size, for its own needs.
+    told = buffer_bytes_at_the_broker(**dict.fromkeys(names, "102400"))
+    assert told == [204_800, 204_800] != systems

@@ -1,4 +1,5 @@
-"""The request-frame kernel: split a receive buffer into requests, pick Produce requests apart.
+"""The request-frame kernel: split a receive buffer into requests, pick Produce requests apart and
+answer the plain ones.
 
 Nothing is copied: frames and the records inside a Produce request are positions in the buffer that
 the caller owns. What a length or a count claims is compared with the bytes that are there before it
@@ -9,7 +10,8 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from moldau.kernel.errors import ProtocolError
@@ -19,6 +21,10 @@ cdef extern from "wire.h":
     uint32_t load_be32(const uint8_t*)
     int load_uvarint32(const uint8_t*, const uint8_t*, uint32_t*)
     int UVARINT_TRUNCATED
+    void store_be16(uint8_t*, uint16_t)
+    void store_be32(uint8_t*, uint32_t)
+    void store_be64(uint8_t*, uint64_t)
+    int store_uvarint32(uint8_t*, uint32_t)
 
 cdef enum:
     API_KEY_MAX = 255
@@ -35,6 +41,13 @@ cdef enum:
     PRODUCE_FLEXIBLE_SINCE = 9
     PRODUCE_TOPIC_ID_SINCE = 13
     PRODUCE_VERSION_MAX = 13
+    # Those that changed its answer.
+    PRODUCED_THROTTLED_SINCE = 1
+    PRODUCED_APPEND_TIME_SINCE = 2
+    PRODUCED_LOG_START_SINCE = 5
+    PRODUCED_RECORD_ERRORS_SINCE = 8
+    # All of an answer to one partition but the topic's name, in the version where that is most.
+    PRODUCED_BYTES_MAX = 80
 
 
 # --------------------------------------------------------------------------------------- reading
@@ -353,3 +366,81 @@ cdef ProducePartition read_partition(Reader* r):
         partition.end = r.at - r.start
     skip_tagged(r)
     return partition
+
+
+# ------------------------------------------------------------------------- the answer to Produce
+
+cdef inline uint8_t* write_int16(uint8_t* at, int16_t number) noexcept:
+    store_be16(at, <uint16_t>number)
+    return at + 2
+
+
+cdef inline uint8_t* write_int32(uint8_t* at, int32_t number) noexcept:
+    store_be32(at, <uint32_t>number)
+    return at + 4
+
+
+cdef inline uint8_t* write_int64(uint8_t* at, int64_t number) noexcept:
+    store_be64(at, <uint64_t>number)
+    return at + 8
+
+
+cdef inline uint8_t* write_count(uint8_t* at, int32_t count, bint flexible) noexcept:
+    if flexible:
+        return at + store_uvarint32(at, count + 1)
+    return write_int32(at, count)
+
+
+cdef inline uint8_t* write_no_tags(uint8_t* at, bint flexible) noexcept:
+    if flexible:
+        at[0] = 0
+        at += 1
+    return at
+
+
+def encode_produced(
+    int version,
+    int32_t correlation_id,
+    ProduceTopic topic not None,
+    int64_t base_offset,
+    int64_t append_time_ms,
+    int64_t log_start,
+):
+    cdef uint8_t kept[PRODUCED_BYTES_MAX + STRING_BYTES_MAX]
+    cdef uint8_t* at = kept + 4
+    cdef bint flexible = version >= PRODUCE_FLEXIBLE_SINCE
+    cdef const char* text
+    cdef Py_ssize_t size = UUID_BYTES
+    cdef ProducePartition partition
+    if not 0 <= version <= PRODUCE_VERSION_MAX:
+        raise ValueError(f"Produce has no version {version}")
+    (partition,) = topic.partitions
+    at = write_no_tags(write_int32(at, correlation_id), flexible)
+    at = write_count(at, 1, flexible)
+    if version >= PRODUCE_TOPIC_ID_SINCE:
+        if topic.topic_id is None:
+            raise TypeError(f"{topic} has no topic id")
+        text = topic.topic_id
+    else:
+        if topic.name is None:
+            raise TypeError(f"{topic} has no name")
+        text = PyUnicode_AsUTF8AndSize(topic.name, &size)
+        at = at + store_uvarint32(at, size + 1) if flexible else write_int16(at, size)
+    memcpy(at, text, size)
+    at = write_count(at + size, 1, flexible)
+    at = write_int16(write_int32(at, partition.index), 0)
+    at = write_int64(at, base_offset)
+    if version >= PRODUCED_APPEND_TIME_SINCE:
+        at = write_int64(at, append_time_ms)
+    if version >= PRODUCED_LOG_START_SINCE:
+        at = write_int64(at, log_start)
+    if version >= PRODUCED_RECORD_ERRORS_SINCE:
+        at = write_count(at, 0, flexible)
+        # No message for the partition.
+        at = write_no_tags(at, True) if flexible else write_int16(at, -1)
+    at = write_no_tags(write_no_tags(at, flexible), flexible)
+    if version >= PRODUCED_THROTTLED_SINCE:
+        at = write_int32(at, 0)
+    at = write_no_tags(at, flexible)
+    write_int32(kept, at - kept - 4)
+    return PyBytes_FromStringAndSize(<const char*>kept, at - kept)

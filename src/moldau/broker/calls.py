@@ -1,7 +1,7 @@
 """One request on its way to its answer."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from moldau.kernel.clock import Instant
 from moldau.protocol.schema import Buffer, Message
@@ -41,6 +41,9 @@ class Peer:
 
 Sent = Callable[[], None]
 
+Response: TypeAlias = Message | bytes | None
+"""An answer, or its frame if it is encoded already; None is no answer."""
+
 
 class Caller(Protocol):
     """Who waits for an answer: a connection."""
@@ -49,7 +52,7 @@ class Caller(Protocol):
     def room(self) -> int:
         """How many bytes of responses may still be queued for the peer."""
 
-    def answered(self, call: "Call", response: Message | None, sent: Sent | None) -> None:
+    def answered(self, call: "Call", response: Response, sent: Sent | None) -> None:
         """Send the response when its turn comes, then call `sent`; None: send nothing."""
 
     def hang_up(self, call: "Call") -> None:
@@ -111,7 +114,7 @@ class Call:
         """How large the response may be, for the caller not to hold too much for a slow peer."""
         return self.caller.room
 
-    def answer(self, response: Message | None, sent: Sent | None = None) -> None:
+    def answer(self, response: Response, sent: Sent | None = None) -> None:
         """Answer; `sent` is called when the buffers that the response refers to are free again."""
         self.caller.answered(self, response, sent)
 

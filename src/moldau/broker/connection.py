@@ -12,15 +12,15 @@ queue of requests. What has started is bounded, in requests and bytes.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from moldau.broker.calls import Call, Peer, Sent
+from moldau.broker.calls import Call, Peer, Response, Sent
 from moldau.broker.router import PRODUCE, Router
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.framing import encode_response
-from moldau.protocol.schema import Buffer, Message
+from moldau.protocol.schema import Buffer
 
 FRAMES_AT_ONCE_MAX: Final = 128
 QUEUED_BYTES_MAX: Final = 64 << 10
@@ -41,8 +41,8 @@ class ConnectionLimits(NamedTuple):
 class Connection:
     """The order of one connection.
 
-    `wake` is called when there may be something to send or to start; `left` is told each call
-    whose response goes out.
+    `wake` is called when there may be something to send or to start; `left` is told the calls whose
+    responses go out.
     """
 
     __slots__ = (
@@ -50,6 +50,7 @@ class Connection:
         "_calls",
         "_going",
         "_is_closed",
+        "_leaving",
         "_left",
         "_limits",
         "_outgoing",
@@ -73,7 +74,7 @@ class Connection:
         peer: Peer,
         limits: ConnectionLimits,
         wake: Callable[[], None],
-        left: Callable[[Call], None],
+        left: Callable[[Sequence[Call]], None],
     ) -> None:
         self.peer = peer
         self.has_more = False
@@ -96,6 +97,7 @@ class Connection:
         self._barriers = 0
         self._pending_bytes = 0
         self._queued_bytes = 0
+        self._leaving: list[Call] = []
         self._outgoing: list[Buffer] = []
         self._outgoing_sent: list[Sent] = []
         self._going: list[Sent] = []
@@ -191,7 +193,7 @@ class Connection:
 
     # -------------------------------------------------------------------------------- answers
 
-    def answered(self, call: Call, response: Message | None, sent: Sent | None) -> None:
+    def answered(self, call: Call, response: Response, sent: Sent | None) -> None:
         """Queue the response until its turn comes."""
         assert not call.is_answered, "a call is answered once"
         if self._is_closed:
@@ -199,7 +201,10 @@ class Connection:
             if sent is not None:
                 sent()
             return
-        if response is not None:
+        if isinstance(response, bytes):
+            call.pieces = [response]
+            self._queued_bytes += len(response)
+        elif response is not None:
             try:
                 pieces = encode_response(response, call.version, correlation_id=call.correlation_id)
             except Exception as error:  # noqa: BLE001 - whatever a handler put in
@@ -234,25 +239,27 @@ class Connection:
             self._barriers -= 1
         calls = self._calls
         while calls and calls[0].is_answered:
-            self._leave(calls.popleft())
+            first = calls.popleft()
+            if first.sent is not None:
+                self._outgoing_sent.append(first.sent)
+            if first.hangs_up:
+                self.must_close = True
+            if not self.must_close:
+                if first.pieces is not None:
+                    self._outgoing += first.pieces
+                    # Whoever still has the call need not have the records in it.
+                    first.pieces = None
+                self._leaving.append(first)
         self._wake()
-
-    def _leave(self, call: Call) -> None:
-        if call.sent is not None:
-            self._outgoing_sent.append(call.sent)
-        if call.hangs_up:
-            self.must_close = True
-        if self.must_close:
-            return
-        if call.pieces is not None:
-            self._outgoing += call.pieces
-        self._left(call)
 
     # -------------------------------------------------------------------------------- sending
 
     def take(self) -> tuple[list[Buffer], int]:
         """Return what is to be sent now, and its size; `gone` says what the network left."""
         outgoing, self._outgoing = self._outgoing, []
+        if self._leaving:
+            leaving, self._leaving = self._leaving, []
+            self._left(leaving)
         if self._outgoing_sent:
             self._going += self._outgoing_sent
             self._outgoing_sent.clear()

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 from moldau.broker.ports import Environment, Timer
 
-DONE_MIN: Final = 64
-"""So many may be done with and still be here before it is worth looking for them."""
+CROWD_MIN: Final = 64
+"""With so many it may be worth looking for those that are done."""
 
 
 class Expiring(Protocol):
@@ -22,42 +22,52 @@ class Expiring(Protocol):
 class Deadlines:
     """Those that wait, by when they give up.
 
-    Nearly all are done long before: they say so in passing, and are left out in one sweep when
-    most of what is here is done.
+    Nearly all are done long before. Whoever is done says so in `is_done` and nowhere else: it is
+    left out when there are twice as many as the last time that all were looked at.
     """
 
-    __slots__ = ("_done", "_environment", "_heap", "_number", "_timer", "_timer_at")
+    __slots__ = ("_crowd", "_environment", "_fresh", "_heap", "_number", "_timer", "_timer_at")
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._heap: list[tuple[float, int, Expiring]] = []
+        self._fresh: list[tuple[float, Expiring]] = []
         self._number = 0
-        self._done = 0
+        self._crowd = CROWD_MIN
         self._timer: Timer | None = None
         self._timer_at = 0.0
 
     def __len__(self) -> int:
-        return len(self._heap) - self._done
+        waiting = [what for _, _, what in self._heap] + [what for _, what in self._fresh]
+        return sum(not what.is_done for what in waiting)
 
     def add(self, at: float, what: Expiring) -> None:
         """Have something expire at a (monotonic) time, unless it is done by then."""
         self._number += 1
         heappush(self._heap, (at, self._number, what))
+        if len(self._heap) > self._crowd:
+            self._heap = [entry for entry in self._heap if not entry[2].is_done]
+            heapify(self._heap)
+            self._crowd = max(CROWD_MIN, 2 * len(self._heap))
         if self._timer is None or at < self._timer_at:
             self._set_timer(at)
 
-    def done(self) -> None:
-        """One of those here is done."""
-        self._done += 1
-        if self._done > DONE_MIN and self._done * 2 > len(self._heap):
-            self._heap = [entry for entry in self._heap if not entry[2].is_done]
-            heapify(self._heap)
-            self._done = 0
+    def add_if_left(self, at: float, what: Expiring) -> None:
+        """Add something when the turn ends, unless it is done by then, as it is mostly."""
+        self._fresh.append((at, what))
+
+    def settle(self) -> None:
+        """Take in what is not done at the end of a turn; a shell calls it."""
+        if self._fresh:
+            fresh, self._fresh = self._fresh, []
+            for at, what in fresh:
+                if not what.is_done:
+                    self.add(at, what)
 
     def expire_all(self) -> None:
         """Wait no longer for anything that is here."""
+        self.settle()
         heap, self._heap = self._heap, []
-        self._done = 0
         for _, _, what in heap:
             if not what.is_done:
                 what.expire()
@@ -73,9 +83,7 @@ class Deadlines:
         now = self._environment.now().monotonic
         while self._heap and (self._heap[0][2].is_done or self._heap[0][0] <= now):
             what = heappop(self._heap)[2]
-            if what.is_done:
-                self._done -= 1
-            else:
+            if not what.is_done:
                 what.expire()
         if self._heap:
             self._set_timer(self._heap[0][0])

@@ -40,10 +40,6 @@ class Parking:
         """Let something wait until a (monotonic) time."""
         self._deadlines.add(until, parked)
 
-    def leave(self) -> None:
-        """One that was parked goes on by itself."""
-        self._deadlines.done()
-
     def wake(self, parked: Parked) -> None:
         """Let it look again, soon: when everything that happens in this turn has happened."""
         self._woken[parked] = None

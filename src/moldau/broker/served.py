@@ -46,22 +46,24 @@ _HANDLERS: Final = (
 class Served:
     """One API that is served, in all its declared stable versions."""
 
-    __slots__ = ("_handler", "api", "first", "last")
+    __slots__ = ("api", "first", "handler", "last")
 
     def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
         self.last = api.last_stable
-        self._handler = handler
-
-    @property
-    def handler(self) -> Handler:
+        self.handler = handler or self._handle_first
         """The function that handles its requests, by default imported when it is first needed."""
-        if self._handler is None:
-            name = self.api.module
-            module = import_module(f"moldau.broker.handlers.{name}")
-            self._handler = getattr(module, f"handle_{name}")
-        return self._handler
+
+    def _handle_first(self, *arguments: Any) -> Any:
+        self.load()
+        return self.handler(*arguments)
+
+    def load(self) -> None:
+        """Import the handler."""
+        name = self.api.module
+        module = import_module(f"moldau.broker.handlers.{name}")
+        self.handler = getattr(module, f"handle_{name}")
 
 
 HANDLERS: Final[Mapping[int, Served]] = {

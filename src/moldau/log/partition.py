@@ -190,7 +190,9 @@ class PartitionLog:
                 duplicate = state.producers.check_any(batch, data, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
-        base_offset = state.end_offset
+        tail = state.segments[-1].tail  # not `state.end_offset`, for every append needs it
+        assert tail is not None, "the last segment is written"
+        base_offset = tail.end_offset
         end = assign(data, batches, base_offset, leader_epoch, append_time)
         self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)

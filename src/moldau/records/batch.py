@@ -110,7 +110,6 @@ def validate(
     """
     validated = []
     for batch, stats in check_batches(data, start, end):
-        _check_flags(batch)
         if stats is None:
             walk = RecordWalk(batch)
             for piece in decompress_pieces(
@@ -122,14 +121,3 @@ def validate(
     if not validated:
         raise InvalidRecordError("there is no batch")
     return validated
-
-
-def _check_flags(batch: Batch) -> None:
-    if batch.is_control:
-        raise InvalidRecordError("a client may not write control records")
-    if batch.producer_id >= 0 and batch.base_sequence < 0:
-        raise InvalidRecordError(
-            f"producer {batch.producer_id} sent the sequence number {batch.base_sequence}"
-        )
-    if batch.is_transactional and batch.producer_id < 0:
-        raise InvalidRecordError("a transactional batch has no producer id")

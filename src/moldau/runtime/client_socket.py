@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
 from moldau.broker.calls import Call, Peer
@@ -39,8 +40,8 @@ class Host(Protocol):
     def wake(self, client: "ClientSocket") -> None:
         """Call `turn` when the turn ends."""
 
-    def left(self, call: Call) -> None:
-        """Measure a call whose response goes out."""
+    def left(self, calls: Sequence[Call]) -> None:
+        """Measure calls whose responses go out."""
 
     def sent(self, size: int) -> None:
         """Count bytes that go out."""

@@ -5,7 +5,7 @@ import ipaddress
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -117,7 +117,7 @@ class Listener:
                     address.host,
                     address.port,
                     backlog=settings.socket_listen_backlog_size,
-                    receive_bytes=settings.socket_receive_buffer_bytes,
+                    receive_bytes=settings.receive_buffer_bytes,
                 )
                 real = replace(address, port=opened[0].getsockname()[1])
                 bound.append(real)
@@ -246,7 +246,7 @@ class Listener:
         accepted.settimeout(0)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        size = self._settings.socket_send_buffer_bytes
+        size = self._settings.send_buffer_bytes
         if size > 0:
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
 
@@ -298,11 +298,21 @@ class Listener:
         self._awake.append(client)
         self._schedule()
 
-    def left(self, call: Call) -> None:
-        """Measure a call whose response goes out."""
+    def left(self, calls: Sequence[Call]) -> None:
+        """Measure calls whose responses go out; those that came in one turn took the same time."""
+        monotonic = time.monotonic()
+        first, count = calls[0], 0
+        for call in calls:
+            if call.received is not first.received or call.api_key != first.api_key:
+                self._measure(first, count, monotonic)
+                first, count = call, 0
+            count += 1
+        self._measure(first, count, monotonic)
+
+    def _measure(self, call: Call, count: int, monotonic: float) -> None:
         latency = self._latencies.get(call.api_key)
         if latency is not None:
-            latency.observe(time.monotonic() - call.received.monotonic)
+            latency.observe(monotonic - call.received.monotonic, count)
 
     def sent(self, size: int) -> None:
         """Count bytes that go out."""

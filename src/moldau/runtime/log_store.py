@@ -165,11 +165,16 @@ class LogStore:
         Whoever knows the time says so: clocks are slow to read.
         """
         self._now = now = now or self._now or self._context.clock()
-        host = self._places[partition]
-        log = host.core.get(partition)
+        staged = self._staged.get(partition)
+        if staged is None:  # else its place was found in this turn
+            host = self._places[partition]
+            log = host.core.get(partition)
+        else:
+            host, log = staged
         host.admit(len(data))
         try:
-            host.core.make_folder(partition)
+            if staged is None:
+                host.core.make_folder(partition)
             appended = log.append(
                 data,
                 checked,
@@ -180,7 +185,8 @@ class LogStore:
             )
         except DiskFailedError as error:
             raise host.broken_by(error) from error
-        self._staged[partition] = host, log
+        if staged is None:
+            self._staged[partition] = host, log
         return appended
 
     def append_stored(self, partition: TopicPartition, data: Buffer, batches: list[Batch]) -> None:

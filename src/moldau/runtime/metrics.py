@@ -76,10 +76,10 @@ class Histogram:
         """How many values there were."""
         return sum(self._counts)
 
-    def observe(self, value: float) -> None:
-        """Count a value."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
+    def observe(self, value: float, count: int = 1) -> None:
+        """Count a value, or as many that are alike."""
+        self._counts[bisect_left(self._bounds, value)] += count
+        self._sum += value * count
 
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """Return the buckets, each with those below it, the sum and the count."""

@@ -306,6 +306,7 @@ class Node:
         """Write what the requests of a turn have staged, and answer who waited for it."""
         for partition, error in self._store.write().items():
             self._broker.replicas.failed(partition, error)
+        self._broker.write_deadlines.settle()
         self._broker.parking.settle()
 
     async def _assign_directory(

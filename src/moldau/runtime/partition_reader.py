@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import (
     Buffer,
     DiskColdError,
@@ -17,10 +16,8 @@ from moldau.kernel.disk import (
     DiskFailedError,
     DiskMissingError,
 )
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.appending import Appended
+from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
-from moldau.log.validation import Checked, Writable
 from moldau.runtime.buffer_pool import BufferPool
 from moldau.runtime.disk import NOWAIT, FileDisk
 from moldau.runtime.log_store import LogStore
@@ -44,18 +41,7 @@ class PartitionReader:
         self._pool = pool or BufferPool()
         self._flags: dict[FileDisk, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def append(
-        self,
-        partition: TopicPartition,
-        data: Writable,
-        checked: Checked,
-        *,
-        leader_epoch: LeaderEpoch,
-        now: Instant,
-    ) -> Appended:
-        """Stage a client's batches."""
-        return self._store.append(partition, data, checked, leader_epoch=leader_epoch, now=now)
+        self.append = store.append  # as it is: every batch of a client goes through here
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""

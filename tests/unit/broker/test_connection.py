@@ -59,7 +59,7 @@ class Rig:
         router = Router(bare_broker(), self, served)
         peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
         self.wakes = 0
-        self.connection = Connection(router, peer, limits, self.wake, self.left.append)
+        self.connection = Connection(router, peer, limits, self.wake, self.left.extend)
 
     def wake(self) -> None:
         self.wakes += 1

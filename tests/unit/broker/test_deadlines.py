@@ -1,4 +1,4 @@
-from moldau.broker.deadlines import DONE_MIN, Deadlines
+from moldau.broker.deadlines import CROWD_MIN, Deadlines
 from tests.unit.broker.world import Environment
 
 
@@ -27,13 +27,13 @@ def test_each_expires_at_its_time():
 def test_what_is_done_does_not_expire_and_does_not_stay():
     environment = Environment()
     deadlines = Deadlines(environment)
-    for _ in range(100 * DONE_MIN):
+    for _ in range(100 * CROWD_MIN):
         each = Waiting(environment)
         deadlines.add(100.0, each)
+        assert len(deadlines) == 1
         each.is_done = True
-        deadlines.done()
         assert len(deadlines) == 0
-    assert len(deadlines._heap) <= DONE_MIN + 1
+    assert len(deadlines._heap) <= CROWD_MIN + 1
     assert len([timer for _, _, timer in environment.timers if timer.do]) == 1, "one timer for all"
     environment.run(200.0)
     assert each.expired_at is None
@@ -50,3 +50,28 @@ def test_a_wrong_time_for_one_moves_no_other():
     assert (early.is_done, late.is_done) == (True, False)
     environment.run(5.0)
     assert late.expired_at == 5.0
+
+
+def test_what_is_done_when_the_turn_ends_is_never_added():
+    environment = Environment()
+    deadlines = Deadlines(environment)
+    done, left = Waiting(environment), Waiting(environment)
+    for each in (done, left):
+        deadlines.add_if_left(3.0, each)
+    assert len(deadlines) == 2
+    done.is_done = True
+    deadlines.settle()
+    assert (len(deadlines), len(deadlines._heap)) == (1, 1)
+    environment.run(3.0)
+    assert (done.expired_at, left.expired_at) == (None, 3.0)
+
+
+def test_all_expire_at_once_those_of_this_turn_too():
+    environment = Environment()
+    deadlines = Deadlines(environment)
+    early, fresh = Waiting(environment), Waiting(environment)
+    deadlines.add(3.0, early)
+    deadlines.add_if_left(3.0, fresh)
+    deadlines.expire_all()
+    assert (early.expired_at, fresh.expired_at) == (0.0, 0.0)
+    assert len(deadlines) == 0

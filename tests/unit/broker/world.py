@@ -15,9 +15,11 @@ from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import AppendError
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
+from moldau.protocol.framing import decode_response
 from moldau.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
 )
 from moldau.protocol.stored.cluster_metadata import PartitionRecord, TopicRecord
@@ -165,6 +167,9 @@ class Connection:
     def answered(self, call, response, sent) -> None:
         assert call not in self.calls, "a call is answered once"
         self.calls.append(call)
+        if isinstance(response, bytes):
+            correlation_id, response = decode_response(response[4:], ProduceResponse, call.version)
+            assert correlation_id == call.correlation_id
         self.answers.append(response)
         self.sents.append(sent)
 
@@ -277,7 +282,10 @@ class World:
         return _again(connection.answer, version) if connection.answers else None
 
     def produce(self, request: ProduceRequest, version: int = 11, **fields):
-        """Hand a Produce request in as the connection does, without the flush."""
+        """Hand a Produce request in as the connection does, without the flush.
+
+        Returns its answer, None if there is none yet or none at all.
+        """
         head = 2 if version >= 9 else 1
         client_id = fields.get("client_id", "tester").encode()
         body = (
@@ -292,7 +300,9 @@ class World:
         data = bytearray(len(body).to_bytes(4, "big") + body)
         (frame,), _ = SPLITTER.split(data, 0, len(data), frame_bytes_max=1 << 27)
         call = self.call(0, version, **fields)
-        return handle_produce(self.broker, call, data, frame)
+        handle_produce(self.broker, call, data, frame)
+        answers = call.caller.answers
+        return answers.pop() if answers and answers[-1] is not None else None
 
     def produce_later(self, connection: Connection, data, index: int = 0) -> None:
         """Produce to one partition over a connection of its own, without the flush."""
@@ -318,6 +328,7 @@ class World:
                 continue
             if self.durability is not Durability.FSYNC:
                 self.replicas.stored(partition, log.log)
+        self.broker.write_deadlines.settle()
 
     def sync(self) -> None:
         """The disk has synced everything."""

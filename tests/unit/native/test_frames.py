@@ -5,14 +5,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau._native.frames import Frame, FrameSplitter, Produce, parse_produce
+from moldau._native.frames import (
+    Frame,
+    FrameSplitter,
+    Produce,
+    encode_produced,
+    parse_produce,
+)
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import APIS
+from moldau.protocol.framing import encode_response
 from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.messages.produce import (
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
+    TopicProduceResponse,
 )
 
 FLEXIBLE_SINCE = {api.key: api.flexible for api in APIS}
@@ -336,3 +346,62 @@ def test_a_frame_of_another_buffer_is_refused() -> None:
     [frame], _ = split(data)
     with pytest.raises(IndexError):
         parse_produce(data[:40], frame)
+
+
+# The answer to Produce.
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@settings(max_examples=40)
+@given(
+    name=st.text(max_size=300) | st.just("n" * 32_767),
+    topic_id=st.binary(min_size=16, max_size=16),
+    correlation_id=INT32,
+    index=INT32,
+    numbers=st.tuples(INT64, INT64, INT64),
+)
+def test_an_answer_is_what_the_codec_makes_of_it(
+    version: int,
+    name: str,
+    topic_id: bytes,
+    correlation_id: int,
+    index: int,
+    numbers: tuple[int, int, int],
+) -> None:
+    topic_fields = {"name": name} if version < 13 else {"topic_id": topic_id}
+    partition = PartitionProduceData(index=index, records=b"records")
+    request = ProduceRequest(
+        topic_data=[TopicProduceData(partition_data=[partition], **topic_fields)]
+    )
+    data = frame_of(request.encode(version), version=version)
+    [frame], _ = split(data)
+    (topic,) = parse_produce(data, frame).topics
+    base_offset, append_time_ms, log_start = numbers
+    row = PartitionProduceResponse(
+        index=index,
+        base_offset=base_offset,
+        log_append_time_ms=append_time_ms,
+        log_start_offset=log_start,
+    )
+    response = ProduceResponse(
+        responses=[TopicProduceResponse(partition_responses=[row], **topic_fields)]
+    )
+    expected = b"".join(encode_response(response, version, correlation_id=correlation_id))
+    assert encode_produced(version, correlation_id, topic, *numbers) == expected
+
+
+def test_only_an_answer_that_there_is_can_be_made() -> None:
+    two = [PartitionProduceData(index=each, records=b"") for each in (1, 2)]
+    request = ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=two)])
+    [frame], _ = split(data := frame_of(request.encode(9)))
+    (topic,) = parse_produce(data, frame).topics
+    with pytest.raises(ValueError, match="too many values"):
+        encode_produced(9, 1, topic, 0, 0, 0)
+    with pytest.raises(ValueError, match="no version 14"):
+        encode_produced(14, 1, topic, 0, 0, 0)
+    topic.partitions.pop()
+    with pytest.raises(TypeError, match="no topic id"):
+        encode_produced(13, 1, topic, 0, 0, 0)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from moldau._native.records import BatchWriter, Record, crc32c, read_batches
 from moldau.kernel.errors import CompressionError, CorruptBatchError, InvalidRecordError
 from moldau.records.batch import (
-    CONTROL,
     HEADER_BYTES,
     LOG_APPEND_TIME,
     TRANSACTIONAL,
@@ -188,22 +187,6 @@ def test_bytes_behind_the_records(codec: Codec) -> None:
     struct.pack_into(">i", data, 8, len(data) - 12)
     with pytest.raises(InvalidRecordError):
         validate(seal(data))
-
-
-def test_a_control_batch_of_a_client() -> None:
-    data = build_batch(RECORDS, attributes=CONTROL)
-    with pytest.raises(InvalidRecordError, match="control"):
-        validate(data)
-
-
-def test_a_producer_without_a_sequence() -> None:
-    with pytest.raises(InvalidRecordError, match="sequence"):
-        validate(build_batch(RECORDS, producer_id=5, producer_epoch=0))
-
-
-def test_a_transaction_without_a_producer() -> None:
-    with pytest.raises(InvalidRecordError, match="no producer id"):
-        validate(build_batch(RECORDS, attributes=TRANSACTIONAL))
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec != Codec.NONE])

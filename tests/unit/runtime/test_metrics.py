@@ -22,14 +22,15 @@ def test_the_text_is_prometheus() -> None:
 
 def test_a_histogram_counts_what_is_below_each_bound() -> None:
     histogram = Histogram((0.1, 1.0))
-    for value in (0.05, 0.1, 0.5, 3.0):
+    for value in (0.05, 0.1, 3.0):
         histogram.observe(value)
+    histogram.observe(0.5, 2)
     assert list(histogram.samples()) == [
         ("_bucket", 'le="0.1"', 2),
-        ("_bucket", 'le="1.0"', 3),
-        ("_bucket", 'le="+Inf"', 4),
-        ("_sum", "", 3.65),
-        ("_count", "", 4),
+        ("_bucket", 'le="1.0"', 4),
+        ("_bucket", 'le="+Inf"', 5),
+        ("_sum", "", 4.15),
+        ("_count", "", 5),
     ]
 
 

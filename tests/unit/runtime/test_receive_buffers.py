@@ -1,4 +1,4 @@
-from moldau.runtime.receive_buffers import CHUNK_BYTES, ReceiveBuffers
+from moldau.runtime.receive_buffers import ARENA_BYTES, CHUNK_BYTES, ReceiveBuffers
 
 
 def test_what_is_kept_is_left_alone_until_the_turn_ends() -> None:
@@ -19,20 +19,21 @@ def test_the_arena_is_full_when_a_chunk_does_not_fit() -> None:
         assert len(buffers.window()) == CHUNK_BYTES
         buffers.keep(CHUNK_BYTES - 1)
         chunks += 1
-    assert chunks == 16
+    assert chunks == ARENA_BYTES // CHUNK_BYTES
     buffers.end_turn()
     assert not buffers.is_full
 
 
 def test_buffers_are_used_again_after_the_turn() -> None:
     buffers = ReceiveBuffers(None)
-    first = buffers.take(100_000)
-    assert len(first) == 131_072
+    assert len(buffers.take(1)) == CHUNK_BYTES
+    first = buffers.take(400_000)
+    assert len(first) == 524_288
     first[0] = 7
     buffers.retire(first)
-    assert buffers.take(100_000)[0] == 0, "somebody may still refer to the first"
+    assert buffers.take(400_000)[0] == 0, "somebody may still refer to the first"
     buffers.end_turn()
-    assert buffers.take(100_000)[0] == 7
+    assert buffers.take(400_000)[0] == 7
 
 
 def test_large_buffers_have_a_bound_that_the_last_may_exceed() -> None:

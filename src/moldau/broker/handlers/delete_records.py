@@ -103,7 +103,6 @@ class _Deletion:
             row.low_watermark = start
         if not self._waiting:
             self.is_done = True
-            self._broker.write_deadlines.done()
             self._call.answer(self._response)
 
     def expire(self) -> None:

@@ -163,7 +163,6 @@ class _Fetch:
             if sum(self._available.values()) < self._bytes_min:
                 return
         self._unwatch()
-        self._broker.parking.leave()
         self._finish()
 
     def expire(self) -> None:
@@ -175,7 +174,6 @@ class _Fetch:
         """Wait no more: there is nobody to answer to."""
         if not self.is_done:
             self._unwatch()
-            self._broker.parking.leave()
 
     def _unwatch(self) -> None:
         self.is_done = True

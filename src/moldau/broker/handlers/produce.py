@@ -7,13 +7,22 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from moldau._native.frames import Frame, ProducePartition, ProduceTopic, parse_produce
+from moldau._native.frames import (
+    Frame,
+    Produce,
+    ProducePartition,
+    ProduceTopic,
+    encode_produced,
+    parse_produce,
+)
+from moldau._native.records import Batch
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
-from moldau.broker.leaders import current_leader
+from moldau.broker.leaders import current_leader, find_endpoint
 from moldau.kernel.errors import CorruptBatchError, ProtocolError
 from moldau.kernel.ids import Offset
+from moldau.log.appending import Appended
 from moldau.log.errors import AppendError
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
@@ -54,9 +63,7 @@ _EXPECTED: Final = _TOO_LARGE | {
 _NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, and few are filled
 
 
-def handle_produce(
-    broker: Broker, call: Call, data: Writable, frame: Frame
-) -> ProduceResponse | None:
+def handle_produce(broker: Broker, call: Call, data: Writable, frame: Frame) -> None:
     """Append records; answer when they are stored.
 
     `data` must not change before the turn's end. `ProtocolError` if the request is malformed.
@@ -65,71 +72,61 @@ def handle_produce(
     topics = produce.topics
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         topics = _last_of_each(topics)
-    request = _Request(broker, call, produce.acks, produce.transactional_id)
-    response = request.append(memoryview(data), topics)
+    request = _Request(broker, call, produce, topics)
+    request.append(memoryview(data))
     if request.waiting:
         deadline = call.received.monotonic + produce.timeout_ms / 1000
-        broker.write_deadlines.add(deadline, request)
-        return None
-    if produce.acks == ACKS_NONE:
+        broker.write_deadlines.add_if_left(deadline, request)
+    else:
         request.end()
-        return None
-    return response
 
 
 class _Request:
-    """A request on its way: a row of the answer for each partition, and those that wait."""
+    """A request on its way: what became of each partition, and those that wait."""
 
     __slots__ = (
         "_acks",
         "_broker",
         "_call",
-        "_response",
+        "_rows",
+        "_topics",
         "_transactional_id",
         "has_errors",
         "is_done",
         "waiting",
     )
 
-    def __init__(self, broker: Broker, call: Call, acks: int, transactional_id: str | None) -> None:
+    def __init__(
+        self, broker: Broker, call: Call, produce: Produce, topics: Sequence[ProduceTopic]
+    ) -> None:
         self._broker = broker
         self._call = call
-        self._acks = acks
-        self._transactional_id = transactional_id
-        self._response = ProduceResponse()
-        self.waiting: dict[Replica, PartitionProduceResponse] = {}
+        self._acks = produce.acks
+        self._transactional_id = produce.transactional_id
+        self._topics = topics
+        self._rows: list[Appended | PartitionProduceResponse] = []
+        """Where each partition's records are, or why they are not; in the request's order."""
+        self.waiting: dict[Replica, int] = {}
+        """Those that have not stored it yet, with the numbers of their rows."""
         self.has_errors = False
         self.is_done = False
 
     # Appending.
 
-    def append(self, data: memoryview, topics: Sequence[ProduceTopic]) -> ProduceResponse:
-        """Append what can be; return the answer, which is complete if nothing waits."""
-        rows = []
-        for topic in topics:
+    def append(self, data: memoryview) -> None:
+        """Append what can be."""
+        for topic in self._topics:
             name = topic.name
-            topic_id = topic.topic_id
-            if topic_id is not None:
-                known = self._broker.image.topics.find_by_id(topic_id)
+            if topic.topic_id is not None:
+                known = self._broker.image.topics.find_by_id(topic.topic_id)
                 name = None if known is None else known.name
-            partitions = []
             for partition in topic.partitions:
                 try:
-                    row = self._append(name, partition, data)
+                    self._rows.append(self._append(name, partition, data))
                 except (ReplicaError, AppendError) as error:
-                    row = self._error_row(name, partition, error)
-                partitions.append(row)
-            rows.append(
-                TopicProduceResponse(name=name or "", partition_responses=partitions)
-                if topic_id is None
-                else TopicProduceResponse(topic_id=topic_id, partition_responses=partitions)
-            )
-        self._response.responses = rows
-        return self._response
+                    self._rows.append(self._error_row(name, partition, error))
 
-    def _append(
-        self, topic: str | None, partition: ProducePartition, data: memoryview
-    ) -> PartitionProduceResponse:
+    def _append(self, topic: str | None, partition: ProducePartition, data: memoryview) -> Appended:
         """Append the records of one partition; `ReplicaError` and `AppendError` refuse them."""
         acks = self._acks
         index = partition.index
@@ -155,30 +152,21 @@ class _Request:
                 f"acks=all needs {replica.min_in_sync}",
             )
         records, checked = self._check(partition, data, log.config.max_message_bytes)
-        base_offset, last_offset, append_time_ms, log_start, is_duplicate = (
-            self._broker.logs.append(
-                replica.partition,
-                records,
-                checked,
-                leader_epoch=replica.leader_epoch,
-                now=self._call.received,
-            )
+        appended = self._broker.logs.append(
+            replica.partition,
+            records,
+            checked,
+            leader_epoch=replica.leader_epoch,
+            now=self._call.received,
         )
         traffic.bytes_in += partition.end - partition.start
-        traffic.messages_in += last_offset - base_offset + 1
-        row = PartitionProduceResponse(
-            index=index,
-            base_offset=base_offset,
-            log_append_time_ms=append_time_ms,
-            log_start_offset=log_start,
-            current_leader=_NO_LEADER,
-        )
-        end = last_offset + 1
-        if not (is_duplicate and end <= log.high_watermark):
+        traffic.messages_in += appended.last_offset - appended.base_offset + 1
+        end = appended.last_offset + 1
+        if not (appended.is_duplicate and end <= log.high_watermark):
             # With acks=0 too: the turn's write may fail, and then the connection is closed.
-            self.waiting[replica] = row
+            self.waiting[replica] = len(self._rows)
             replica.wait_stored(Offset(end), self)
-        return row
+        return appended
 
     def _check(
         self, partition: ProducePartition, data: memoryview, bytes_max: int
@@ -208,19 +196,23 @@ class _Request:
         if len(checked) > 1:
             raise ReplicaError(ErrorCode.INVALID_RECORD, "more than one batch for a partition")
         if batch.is_transactional:
-            raise self._not_in_transaction()
+            raise self._not_in_transaction(batch)
         if version < ZSTD_SINCE and batch.codec == Codec.ZSTD:
             raise ReplicaError(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce v{ZSTD_SINCE}"
             )
         return records, checked
 
-    def _not_in_transaction(self) -> ReplicaError:
+    def _not_in_transaction(self, batch: Batch) -> ReplicaError:
         """Refuse a batch that is in no transaction that a coordinator here knows of."""
         if self._transactional_id is None:
             return ReplicaError(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                 "a transactional batch without a transactional id",
+            )
+        if batch.producer_id < 0:
+            return ReplicaError(
+                ErrorCode.INVALID_RECORD, "a transactional batch has no producer id"
             )
         return ReplicaError(
             ErrorCode.INVALID_TXN_STATE, "the partition was not added to the transaction"
@@ -230,8 +222,7 @@ class _Request:
         self, topic: str | None, partition: ProducePartition, error: ReplicaError | AppendError
     ) -> PartitionProduceResponse:
         index = partition.index
-        row = PartitionProduceResponse(index=index, current_leader=_NO_LEADER)
-        self._refuse(row, error.code, str(error), topic)
+        row = self._refusal(topic, index, error.code, str(error))
         replica = None if topic is None else self._broker.replicas.get((topic, index))
         if replica is not None:
             if error.code in _TOO_LARGE:
@@ -247,29 +238,25 @@ class _Request:
             ]
         return row
 
-    def _refuse(
-        self, row: PartitionProduceResponse, code: ErrorCode, message: str, topic: str | None
-    ) -> None:
+    def _refusal(
+        self, topic: str | None, index: int, code: ErrorCode, message: str
+    ) -> PartitionProduceResponse:
         self.has_errors = True
-        row.error_code = code
-        row.error_message = message
-        row.base_offset = -1
-        row.log_append_time_ms = -1
+        row = PartitionProduceResponse(
+            index=index,
+            error_code=code,
+            error_message=message,
+            base_offset=-1,
+            current_leader=_NO_LEADER,
+        )
         if code is ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= LEADER_SINCE:
             assert topic is not None, "it was looked for by its name"
-            self._name_leader(row, topic)
-
-    def _name_leader(self, row: PartitionProduceResponse, topic: str) -> None:
-        """Tell who leads now, so that the client need not ask (KIP-951)."""
-        leader = current_leader(self._broker, self._call.peer, topic, row.index)
-        row.current_leader = LeaderIdAndEpoch(
-            leader_id=leader.node_id, leader_epoch=leader.leader_epoch
-        )
-        endpoints = self._response.node_endpoints
-        if leader.endpoint and all(known.node_id != leader.node_id for known in endpoints):
-            host, port = leader.endpoint
-            endpoint = NodeEndpoint(node_id=leader.node_id, host=host, port=port)
-            self._response.node_endpoints = [*endpoints, endpoint]
+            leader = current_leader(self._broker, self._call.peer, topic, index)
+            # So that the client need not ask (KIP-951).
+            row.current_leader = LeaderIdAndEpoch(
+                leader_id=leader.node_id, leader_epoch=leader.leader_epoch
+            )
+        return row
 
     # Waiting.
 
@@ -277,18 +264,18 @@ class _Request:
         """Take note that a partition has it."""
         self.waiting.pop(replica, None)
         if not self.waiting and not self.is_done:
-            self._call.attempt(self._answer)
+            self._call.attempt(self.end)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:
         """Take note that a partition does not have it."""
         self._call.attempt(partial(self._lose, replica, error))
 
     def _lose(self, replica: Replica, error: ReplicaError) -> None:
-        row = self.waiting.pop(replica, None)
-        if row is not None:
-            self._refuse(row, error.code, str(error), replica.partition.topic)
+        number = self.waiting.pop(replica, None)
+        if number is not None:
+            self._take_back(number, replica, error.code, str(error))
         if not self.waiting and not self.is_done:
-            self._answer()
+            self.end()
 
     def expire(self) -> None:
         """Answer for what is still not stored that nobody knows whether it will be."""
@@ -298,26 +285,86 @@ class _Request:
         self._call.attempt(self._answer_late)
 
     def _answer_late(self) -> None:
-        for replica, row in self.waiting.items():
+        for replica, number in self.waiting.items():
             if self._acks != ACKS_NONE:
-                self._refuse(
-                    row, ErrorCode.REQUEST_TIMED_OUT, "not stored in time", replica.partition.topic
-                )
+                code = ErrorCode.REQUEST_TIMED_OUT
+                self._take_back(number, replica, code, "not stored in time")
         self.end()
 
-    def _answer(self) -> None:
-        self.is_done = True
-        self._broker.write_deadlines.done()
-        self.end()
+    def _take_back(self, number: int, replica: Replica, code: ErrorCode, message: str) -> None:
+        """Put an error in the place of what was appended."""
+        topic, index = replica.partition
+        refusal = self._refusal(topic, index, code, message)
+        appended = self._rows[number]
+        assert isinstance(appended, Appended), "it waited"
+        refusal.log_start_offset = appended.log_start
+        self._rows[number] = refusal
+
+    # Answering.
 
     def end(self) -> None:
         """Answer; a client that wants no answer hears of an error in no other way than this."""
+        self.is_done = True
+        call = self._call
         if self._acks != ACKS_NONE:
-            self._call.answer(self._response)
+            row = self._rows[0] if len(self._rows) == len(self._topics) == 1 else None
+            if isinstance(row, Appended):
+                base_offset, _, append_time_ms, log_start, _ = row
+                call.answer(
+                    encode_produced(
+                        call.version,
+                        call.correlation_id,
+                        self._topics[0],
+                        base_offset,
+                        append_time_ms,
+                        log_start,
+                    )
+                )
+            else:
+                call.answer(self._response())
         elif self.has_errors:
-            self._call.hang_up()
+            call.hang_up()
         else:
-            self._call.answer(None)
+            call.answer(None)
+
+    def _response(self) -> ProduceResponse:
+        """Return the answer, whatever it is."""
+        rows = iter(self._rows)
+        responses = []
+        for topic in self._topics:
+            partitions = [
+                _stored_row(partition.index, row) if isinstance(row, Appended) else row
+                # The topic's end comes first: no row is taken in vain.
+                for partition, row in zip(topic.partitions, rows, strict=False)
+            ]
+            responses.append(
+                TopicProduceResponse(name=topic.name or "", partition_responses=partitions)
+                if topic.topic_id is None
+                else TopicProduceResponse(topic_id=topic.topic_id, partition_responses=partitions)
+            )
+        return ProduceResponse(responses=responses, node_endpoints=self._leaders(responses))
+
+    def _leaders(self, responses: Sequence[TopicProduceResponse]) -> list[NodeEndpoint]:
+        """Return where those are who lead what was sent here."""
+        node_ids = dict.fromkeys(
+            row.current_leader.leader_id for topic in responses for row in topic.partition_responses
+        )
+        return [
+            NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port)
+            for node_id in node_ids
+            if node_id >= 0
+            and (endpoint := find_endpoint(self._broker, self._call.peer, node_id)) is not None
+        ]
+
+
+def _stored_row(index: int, appended: Appended) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.append_time_ms,
+        log_start_offset=appended.log_start,
+        current_leader=_NO_LEADER,
+    )
 
 
 def _corruption(records: Writable) -> ErrorCode:

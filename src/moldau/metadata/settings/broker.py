@@ -1,7 +1,7 @@
 """A broker's settings: Kafka's, with the few defaults that differ here, and our own."""
 
 import re
-from typing import Final
+from typing import Final, cast
 
 from moldau.metadata.settings.allowed import at_least, items, like, one_of
 from moldau.metadata.settings.declare import Int, Long, Text, Texts
@@ -68,6 +68,21 @@ class BrokerSettings(KafkaBroker, KafkaSecurity, KafkaCoordinators, OwnSettings)
     def metadata_log_directory(self) -> str:
         """Where the cluster's metadata is."""
         return self.metadata_log_dir or self.log_directories[0]
+
+    @property
+    def receive_buffer_bytes(self) -> int:
+        """What a socket's receive buffer is set to; -1: the system fits it to the connection."""
+        return self._buffer_bytes(BrokerSettings.socket_receive_buffer_bytes)
+
+    @property
+    def send_buffer_bytes(self) -> int:
+        """What a socket's send buffer is set to; -1: the system fits it to the connection."""
+        return self._buffer_bytes(BrokerSettings.socket_send_buffer_bytes)
+
+    def _buffer_bytes(self, setting: Setting[int]) -> int:
+        # Kafka's default is of a time when systems had no better guess: it halves the throughput
+        # of large batches. Who wants it says so.
+        return cast("int", self.values[setting.name]) if setting.name in self.given else -1
 
 
 def base_name(name: str) -> str:

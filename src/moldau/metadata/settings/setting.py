@@ -59,8 +59,10 @@ class Setting(Generic[T_co]):
     internal: bool = False
     """Kafka neither documents nor shows it."""
     name: str = ""
+    attribute: str = ""
 
     def __set_name__(self, owner: type, attribute: str) -> None:
+        object.__setattr__(self, "attribute", attribute)
         # Python's case for Kafka's names, as in messages. Quotas have underscores of their own.
         if not self.name:
             object.__setattr__(self, "name", attribute.replace("_", "."))
@@ -72,7 +74,10 @@ class Setting(Generic[T_co]):
     def __get__(self, instance: "Settings | None", owner: type) -> Self | T_co:
         if instance is None:
             return self
-        return cast("T_co", instance.values[self.name])
+        value = cast("T_co", instance.values[self.name])
+        # From now on the instance answers by itself: some settings are read for every request.
+        vars(instance)[self.attribute] = value
+        return value
 
     @property
     def is_sensitive(self) -> bool:
@@ -124,6 +129,8 @@ class Settings:
             else:
                 values[name] = setting.default
         self.values: Mapping[str, Value] = MappingProxyType(values)
+        self.given = frozenset(given)
+        """The names of those that somebody has set, if only to their defaults."""
 
     def __repr__(self) -> str:
         """Show what differs from the defaults; passwords show themselves as hidden."""

@@ -44,6 +44,7 @@ def _fits(key: str, name: str) -> bool:
 
 _CAPPED: Final = "when the topic is created, and at most as many as there are brokers"
 _CLUSTER: Final = "there is one node; this comes with clusters"
+_BUFFER: Final = "unless it is set, the system fits the buffer to each connection, as for -1"
 _CODE: Final = "no setting names code to load"
 _CREATED: Final = "when the topic is created"
 _FIVE_SECONDS: Final = "written every five seconds, if it has changed"
@@ -77,9 +78,9 @@ BROKER_HONOURED: Final[Table] = {
     "max.connections.per.ip.overrides": "",
     "queued.max.request.bytes": "large requests over all connections",
     "socket.listen.backlog.size": "",
-    "socket.receive.buffer.bytes": "",
+    "socket.receive.buffer.bytes": _BUFFER,
     "socket.request.max.bytes": "",
-    "socket.send.buffer.bytes": "",
+    "socket.send.buffer.bytes": _BUFFER,
     # Topics.
     "auto.create.topics.enable": "",
     "default.replication.factor": "",

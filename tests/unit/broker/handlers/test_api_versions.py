@@ -56,6 +56,7 @@ def test_clients_are_asked_for_their_metrics_only_where_somebody_can_read_them()
 
 def test_every_handler_that_is_named_is_there() -> None:
     for served in HANDLERS.values():
+        served.load()
         assert callable(served.handler)
 
 

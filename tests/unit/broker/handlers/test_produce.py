@@ -332,6 +332,9 @@ def test_a_transactional_batch_outside_of_a_transaction():
     assert w.write(batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     response = w.produce(produce_request({0: batch}, transactional_id="t"))
     assert rows(response)[0].error_code == ErrorCode.INVALID_TXN_STATE
+    nobodys = batch_of(attributes=TRANSACTIONAL)
+    response = w.produce(produce_request({0: nobodys}, transactional_id="t"))
+    assert rows(response)[0].error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_log_that_comes_back_is_another():

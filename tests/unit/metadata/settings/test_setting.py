@@ -47,6 +47,17 @@ def test_values_and_defaults() -> None:
     assert Sample.cook_count.name == "cook.count"
 
 
+def test_what_is_given_is_known_even_if_it_is_the_default() -> None:
+    assert Sample.parse({"cook.count": "2", "unknown": "x"}).given == {"cook.count"}
+
+
+def test_a_value_that_was_read_belongs_to_its_instance() -> None:
+    first, second = Sample({"cook.count": 4}), Sample({"cook.count": 5})
+    for _ in range(2):
+        assert (first.cook_count, second.cook_count) == (4, 5)
+    assert Sample.cook_count.default == 2
+
+
 def test_nearest_declaration_wins() -> None:
     assert Stricter({"oven.id": 1}).cook_count == 3
     assert Sample({}).cook_count == 2
