@@ -29,6 +29,7 @@ from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import SyncPool
 from moldau.runtime.turns import Turns
+from moldau.runtime.waiting import Sleep, sleep
 
 THREADS = 4
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
@@ -58,6 +59,7 @@ class DirectoryHost:
         listener: LogListener,
         clock: Callable[[], Instant],
         thresholds: Thresholds | None = None,
+        sleep: Sleep = sleep,
     ) -> None:
         self.root = opened.root
         self.core = opened.core
@@ -67,6 +69,7 @@ class DirectoryHost:
         self._opened = opened
         self._listener = listener
         self._clock = clock
+        self._sleep = sleep
         self._loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
         call_soon = self._loop.call_soon_threadsafe
@@ -351,7 +354,7 @@ class DirectoryHost:
             self._spawn(self._remove(folders, delay_seconds), self._removals)
 
     async def _remove(self, folders: Sequence[str], delay_seconds: float) -> None:
-        await asyncio.sleep(delay_seconds)
+        await self._sleep(delay_seconds)
         for folder in folders:
             await self._remove_folder(folder)
 

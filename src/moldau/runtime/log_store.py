@@ -73,7 +73,7 @@ class LogStore:
         self._listener = listener
         self._settings = settings
         self.hosts = [
-            DirectoryHost(opened, listener, context.clock, settings.thresholds)
+            DirectoryHost(opened, listener, context.clock, settings.thresholds, context.sleep)
             for opened in directories
         ]
         self._places = self._find_places()
@@ -83,7 +83,11 @@ class LogStore:
         if settings.cleaner is not None:
             logs = HostedLogs(self._places, context.clock, listener)
             self.cleaner = Cleaner(
-                logs, settings.cleaner, clock=context.clock, entropy=context.entropy
+                logs,
+                settings.cleaner,
+                clock=context.clock,
+                entropy=context.entropy,
+                sleep=context.sleep,
             )
 
     @classmethod
@@ -310,28 +314,42 @@ class LogStore:
             if self.cleaner is not None:
                 group.create_task(self.cleaner.run())
 
+    async def do_chores(self) -> None:
+        """Do now what is done from time to time; compaction begins, and goes on by itself."""
+        self._tick_once()
+        for chore in (self._apply_retention, self._remove_files, self._expire_producers):
+            await self._sweep_once(chore)
+        if self.cleaner is not None:
+            self.cleaner.wake()
+
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(TICK_SECONDS)
-            for host in self.hosts:
-                with suppress(PartitionOfflineError):
-                    host.tick()
+            await self._context.sleep(TICK_SECONDS)
+            self._tick_once()
+
+    def _tick_once(self) -> None:
+        for host in self.hosts:
+            with suppress(PartitionOfflineError):
+                host.tick()
 
     async def _sweep(self, interval_ms: int, chore: Chore) -> None:
-        """Do a chore for every partition, in slices."""
         while True:
-            await asyncio.sleep(interval_ms / 1000)
-            for number, (partition, host) in enumerate(list(self._places.items())):
-                log = host.core.logs.get(partition)
-                if log is not None and host.is_online and partition not in self._staged:
-                    try:
-                        await chore(host, partition, log)
-                    except AppendError:
-                        pass  # the directory has failed, and everybody was told
-                    except Exception as error:  # noqa: BLE001 - its files are not what they were
-                        host.give_up(partition, error)
-                if number % SLICE_PARTITIONS == SLICE_PARTITIONS - 1:
-                    await asyncio.sleep(0)
+            await self._context.sleep(interval_ms / 1000)
+            await self._sweep_once(chore)
+
+    async def _sweep_once(self, chore: Chore) -> None:
+        """Do a chore for every partition, in slices."""
+        for number, (partition, host) in enumerate(list(self._places.items())):
+            log = host.core.logs.get(partition)
+            if log is not None and host.is_online and partition not in self._staged:
+                try:
+                    await chore(host, partition, log)
+                except AppendError:
+                    pass  # the directory has failed, and everybody was told
+                except Exception as error:  # noqa: BLE001 - its files are not what they were
+                    host.give_up(partition, error)
+            if number % SLICE_PARTITIONS == SLICE_PARTITIONS - 1:
+                await asyncio.sleep(0)
 
     async def _apply_retention(
         self, host: DirectoryHost, partition: TopicPartition, log: PartitionLog
