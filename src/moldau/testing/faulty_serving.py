@@ -1,0 +1,268 @@
+"""A listener whose requests, answers and connections can go wrong when a test says so."""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from moldau._native.frames import Frame
+from moldau.broker.calls import Call, Caller, Sent
+from moldau.broker.router import PRODUCE, Router
+from moldau.metadata.settings.listeners import Listener as Address
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.schema import Buffer, Message
+from moldau.runtime.client_socket import ClientSocket
+from moldau.runtime.event_loop import LoopEnvironment
+from moldau.runtime.listener import Listener
+from moldau.runtime.listening_sockets import open_sockets
+from moldau.runtime.metrics import Metrics
+from moldau.testing.error_answers import READING, refusal, spoiled
+
+Handle = Callable[[], None]
+"""Have the broker handle the request after all."""
+
+
+class Effect(Protocol):
+    """What becomes of a request that a fault has hit."""
+
+    def apply(self, router: "FaultyRouter", call: Call, message: "Incoming") -> None:
+        """Do to the call what is to be done."""
+
+
+@dataclass(slots=True, eq=False)
+class Rule:
+    """Hits the requests of an API from the `nth` on, so many `times`."""
+
+    api_key: int
+    effect: Effect
+    nth: int
+    times: int | None
+    seen: int = 0
+    hits: int = 0
+
+    def hit(self) -> bool:
+        """Count a request; whether it is one of those."""
+        self.seen += 1
+        past = self.seen - self.nth
+        is_hit = past >= 0 and (self.times is None or past < self.times)
+        self.hits += is_hit
+        return is_hit
+
+
+@dataclass(slots=True)
+class Rules:
+    """All faults of a broker, whichever node runs just now; used on its loop alone."""
+
+    environment: LoopEnvironment
+    rules: list[Rule] = field(default_factory=list)
+    is_refusing: bool = False
+
+    def find_effect(self, api_key: int) -> Effect | None:
+        """Count a request for all rules; return what the first that hits it does."""
+        hit = [rule for rule in self.rules if rule.api_key == api_key and rule.hit()]
+        return hit[0].effect if hit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request's bytes, which are there until the call returns."""
+
+    data: Buffer
+    frame: Frame
+    handle: Handle
+
+
+class FaultyRouter(Router):
+    """Looks for a fault before it has a request handled."""
+
+    __slots__ = ("rules",)
+
+    def __init__(self, router: Router, rules: Rules) -> None:
+        super().__init__(router.broker, router.watch, router.served)
+        self.rules = rules
+
+    def start(self, call: Call, data: Buffer, frame: Frame) -> None:
+        """Have a request handled, or not."""
+        effect = self.rules.find_effect(call.api_key) if self.rules.rules else None
+        if effect is None:
+            super().start(call, data, frame)
+            return
+        start = super().start
+        effect.apply(self, call, Incoming(data, frame, lambda: start(call, data, frame)))
+
+
+@dataclass(frozen=True, slots=True)
+class DropRequest:
+    """The broker never sees it."""
+
+    hangs_up: bool
+
+    def apply(self, _router: FaultyRouter, call: Call, _message: Incoming) -> None:
+        """Close the connection, or never answer."""
+        if self.hangs_up:
+            call.hang_up()
+
+
+@dataclass(frozen=True, slots=True)
+class DropAnswer:
+    """The broker does what it was asked, and nobody hears of it."""
+
+    hangs_up: bool
+
+    def apply(self, _router: FaultyRouter, call: Call, message: Incoming) -> None:
+        """Handle it, then close the connection, or never answer."""
+
+        def lose(caller: Caller, _response: Message | None, sent: Sent | None) -> None:
+            call.sent = sent
+            if self.hangs_up:
+                caller.hang_up(call)
+
+        call.caller = _Between(call.caller, lose)
+        message.handle()
+
+
+@dataclass(frozen=True, slots=True)
+class DelayAnswer:
+    """The broker does what it was asked at once, and its answer comes late."""
+
+    seconds: float
+
+    def apply(self, router: FaultyRouter, call: Call, message: Incoming) -> None:
+        """Handle it, and hold the answer back."""
+        environment = router.rules.environment
+
+        def hold(caller: Caller, response: Message | None, sent: Sent | None) -> None:
+            due = environment.monotonic() + self.seconds
+            environment.at(due, lambda: caller.answered(call, response, sent))
+
+        call.caller = _Between(call.caller, hold)
+        message.handle()
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The broker answers with an error, and what was to be changed is not."""
+
+    code: ErrorCode
+
+    def apply(self, router: FaultyRouter, call: Call, message: Incoming) -> None:
+        """Answer with the error."""
+        api = router.served[call.api_key].api
+        if api.name in READING:
+
+            def spoil(caller: Caller, response: Message | None, sent: Sent | None) -> None:
+                bad = None if response is None else spoiled(response, call.version, self.code)
+                caller.answered(call, bad, sent)
+
+            call.caller = _Between(call.caller, spoil)
+            message.handle()
+            return
+        frame = message.frame
+        body = bytes(memoryview(message.data)[frame.body : frame.end])
+        request, _ = api.request_class.plan(call.version).decode_from(body)
+        if call.api_key == PRODUCE and not request.acks:
+            call.hang_up()  # so says Kafka that something is wrong when nobody waits for an answer
+            return
+        call.answer(refusal(request, api.response_class, call.version, self.code))
+
+
+class _Between:
+    """Stands between a call and its connection."""
+
+    def __init__(
+        self, caller: Caller, answered: Callable[[Caller, Message | None, Sent | None], None]
+    ) -> None:
+        self._caller = caller
+        self._answered = answered
+
+    @property
+    def room(self) -> int:
+        """How many bytes of responses may still be queued for the peer."""
+        return self._caller.room
+
+    def answered(self, _call: Call, response: Message | None, sent: Sent | None) -> None:
+        """Do with the answer what the fault says."""
+        self._answered(self._caller, response, sent)
+
+    def hang_up(self, call: Call) -> None:
+        """Close the connection when the call's turn comes."""
+        self._caller.hang_up(call)
+
+    def failed(self, call: Call, error: Exception) -> None:
+        """Answer with what can be said of an error of ours, and have it noted."""
+        self._caller.failed(call, error)
+
+
+class FaultyListener(Listener):
+    """Can refuse connections and cut those that there are."""
+
+    def __init__(
+        self,
+        router: Router,
+        on_turn: Callable[[], None],
+        metrics: Metrics,
+        environment: LoopEnvironment,
+        rules: Rules,
+    ) -> None:
+        super().__init__(FaultyRouter(router, rules), on_turn, metrics, environment)
+        self._rules = rules
+        self._bound: tuple[Address, ...] = ()
+        self._accepted_sockets: dict[ClientSocket, socket.socket] = {}
+
+    def open(self) -> tuple[Address, ...]:
+        """Open all listeners, and remember their ports."""
+        self._bound = super().open()
+        return self._bound
+
+    def serve(self) -> None:
+        """Accept connections, unless they are to be refused."""
+        super().serve()
+        if self._rules.is_refusing:
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Listen no more, and cut all connections."""
+        self._rules.is_refusing = True
+        self._stop_accepting()
+        self._close_sockets()
+        self.cut()
+
+    def accept(self) -> None:
+        """Listen again, on the same ports."""
+        self._rules.is_refusing = False
+        if self._sockets:
+            return
+        settings = self._settings
+        for address in self._bound:
+            opened = open_sockets(
+                address.host,
+                address.port,
+                backlog=settings.socket_listen_backlog_size,
+                receive_bytes=settings.socket_receive_buffer_bytes,
+            )
+            self._sockets += [(each, address) for each in opened]
+        self._accept_again()
+
+    def cut(self) -> None:
+        """Close all connections at once."""
+        for client in list(self._clients):
+            client.abort()
+
+    # Connections, by their sockets: a forked child has them as well.
+
+    async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
+        self._accepted_sockets[client] = accepted
+        await super()._connect(client, accepted)
+
+    def lost(self, client: ClientSocket) -> None:
+        """Forget a connection."""
+        self._accepted_sockets.pop(client, None)
+        super().lost(client)
+
+    def forget(self) -> None:
+        """Close a forked child's copies: with them open, no connection would end in its parent."""
+        for each in [*self._accepted_sockets.values(), *(each for each, _ in self._sockets)]:
+            descriptor = each.detach()
+            if descriptor >= 0:
+                os.close(descriptor)
