@@ -177,6 +177,12 @@ class DirectoryHost:
             self._settled.append(future)
             await future
 
+    async def settle(self) -> None:
+        """Wait until what was written is synced, and the checkpoints say so."""
+        while self.pool.is_busy and self.is_online:
+            await self._commit_under_way()
+        await self.checkpoint(everything=True)
+
     # Checkpoints.
 
     def checkpoint_soon(self) -> None:

@@ -317,7 +317,15 @@ class LogStore:
     async def do_chores(self) -> None:
         """Do now what is done from time to time; compaction begins, and goes on by itself."""
         self._tick_once()
-        for chore in (self._apply_retention, self._remove_files, self._expire_producers):
+        # Retention twice: a segment can go when the one behind it is durable, which it may make.
+        for chore in (
+            self._apply_retention,
+            self._apply_retention,
+            self._remove_files,
+            self._expire_producers,
+        ):
+            for host in self.hosts:
+                await host.settle()
             await self._sweep_once(chore)
         if self.cleaner is not None:
             self.cleaner.wake()
@@ -358,7 +366,9 @@ class LogStore:
             return  # it reads the segments; the next time will do
         now = self._context.clock()
         up_to = host.core.removable_to(partition)
-        if await host.warmed(lambda: log.apply_retention(now, up_to=up_to)):
+        removed = await host.warmed(lambda: log.apply_retention(now, up_to=up_to))
+        if removed or log.is_sync_due(now):
+            # Not only what is gone: the last segment of an idle log goes when a new one is durable.
             self.changed(partition)
 
     async def _expire_producers(

@@ -94,27 +94,16 @@ class Faults:
 
     def close_connections(self) -> None:
         """Cut all connections; clients may connect again at once."""
-
-        async def cut() -> None:
-            self._place.hosted.listener.cut()
-
-        self._place.call(cut())
+        self._place.call(self._place.hosted.listener.cut())
 
     @contextmanager
     def refuse_connections(self) -> Iterator[None]:
         """Cut all connections and refuse new ones until the block ends."""
-
-        async def refuse() -> None:
-            self._place.hosted.listener.refuse()
-
-        async def accept() -> None:
-            self._place.hosted.listener.accept()
-
-        self._place.call(refuse())
+        self._place.call(self._place.hosted.listener.refuse())
         try:
             yield
         finally:
-            self._place.call(accept())
+            self._place.call(self._place.hosted.listener.accept())
 
     @contextmanager
     def fill_disk(self) -> Iterator[None]:

@@ -1,8 +1,10 @@
 """A listener whose requests, answers and connections can go wrong when a test says so."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -219,16 +221,19 @@ class FaultyListener(Listener):
         """Accept connections, unless they are to be refused."""
         super().serve()
         if self._rules.is_refusing:
-            self.refuse()
+            self._close_listening()
 
-    def refuse(self) -> None:
+    async def refuse(self) -> None:
         """Listen no more, and cut all connections."""
         self._rules.is_refusing = True
+        self._close_listening()
+        await self.cut()
+
+    def _close_listening(self) -> None:
         self._stop_accepting()
         self._close_sockets()
-        self.cut()
 
-    def accept(self) -> None:
+    async def accept(self) -> None:
         """Listen again, on the same ports."""
         self._rules.is_refusing = False
         if self._sockets:
@@ -244,8 +249,14 @@ class FaultyListener(Listener):
             self._sockets += [(each, address) for each in opened]
         self._accept_again()
 
-    def cut(self) -> None:
-        """Close all connections at once."""
+    async def cut(self) -> None:
+        """Close all connections at once, also those that were not accepted yet."""
+        for listening, _ in self._sockets:
+            with suppress(BlockingIOError):
+                while True:
+                    listening.accept()[0].close()
+        if self._accepts:
+            await asyncio.wait(self._accepts)
         for client in list(self._clients):
             client.abort()
 
