@@ -43,13 +43,11 @@ class Rule:
     seen: int = 0
     hits: int = 0
 
-    def hit(self) -> bool:
+    def covers_next(self) -> bool:
         """Count a request; whether it is one of those."""
         self.seen += 1
         past = self.seen - self.nth
-        is_hit = past >= 0 and (self.times is None or past < self.times)
-        self.hits += is_hit
-        return is_hit
+        return past >= 0 and (self.times is None or past < self.times)
 
 
 @dataclass(slots=True)
@@ -62,8 +60,11 @@ class Rules:
 
     def find_effect(self, api_key: int) -> Effect | None:
         """Count a request for all rules; return what the first that hits it does."""
-        hit = [rule for rule in self.rules if rule.api_key == api_key and rule.hit()]
-        return hit[0].effect if hit else None
+        covering = [rule for rule in self.rules if rule.api_key == api_key and rule.covers_next()]
+        if not covering:
+            return None
+        covering[0].hits += 1
+        return covering[0].effect
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ def test_compaction_happens() -> None:
             with wire(broker) as client:
                 client.produce(topic, [Record(0, stamp, key, value)])
             broker.clock.advance("10 minutes")
-        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "unused"})
+        where = {"bootstrap.servers": broker.bootstrap_servers}
+        consumer = Consumer(where | {"group.id": "unused", "enable.auto.commit": False})
         consumer.assign([TopicPartition(topic, 0, 0)])
         assert [record.value() for record in consumer.consume(2, 30)] == [b"3", b"4"]
         consumer.close()
