@@ -1,26 +1,23 @@
 """A broker in the test's process, on a free port, in a thread of its own."""
 
-import os
 import secrets
-import weakref
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self
 
 from moldau.metadata.settings.broker import find_broker_setting
 from moldau.metadata.settings.load import load_broker_settings
 from moldau.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from moldau.testing.clock import Clock
 from moldau.testing.faults import Faults
-from moldau.testing.hosted_node import BrokerFailedError, HostedNode
-from moldau.testing.loop_thread import LoopThread
+from moldau.testing.hosted_node import BrokerFailedError
 from moldau.testing.port import HOST, ReservedPort
+from moldau.testing.running import NOT_HERE, Running
 
 __all__ = ["Broker", "BrokerFailedError"]
 
-T = TypeVar("T")
 Settings = Mapping[str, object]
 
 DEFAULTS: Final = {
@@ -33,11 +30,8 @@ DEFAULTS: Final = {
 }
 """What is different from a broker that `moldau start` starts; settings win over it."""
 
-
 OWN: Final = frozenset({"advertised.listeners", "listeners", "log.dir", "log.dirs"})
 """What no setting changes: the port is chosen, and `data` says where everything is kept."""
-
-_NOT_RUNNING: Final = "the broker does not run: use `with Broker() as broker:`"
 
 
 class Broker:
@@ -55,13 +49,11 @@ class Broker:
     def __init__(self, *, settings: Settings | None = None, data: str | Path | None = None) -> None:
         self._settings = _own_settings(settings or {})
         self._data = None if data is None else Path(data)
-        self._process = os.getpid()
-        self._thread: LoopThread | None = None
         self._port: ReservedPort | None = None
-        self._hosted: HostedNode | None = None
-        self.clock = Clock(self)
+        self._running = Running()
+        self.clock = Clock(self._running)
         """The broker's time, which a test can move."""
-        self.faults = Faults(self)
+        self.faults = Faults(self._running)
         """What can go wrong on demand."""
         _check(self._static())
 
@@ -69,29 +61,28 @@ class Broker:
 
     def start(self) -> Self:
         """Start it; `with` does."""
-        if self._thread is not None:
+        if self._running.is_here:
             raise RuntimeError("the broker runs already")
         self._port = ReservedPort()
-        self._thread = LoopThread(f"moldau-broker-{self.port}")
-        self._thread.start()
-        self._process = os.getpid()
         try:
-            self.call(self._begin())
+            self._running.start(self._data, self._static())
         except BaseException:
-            self._end_thread()
+            self._port.release()
             raise
-        _running.add(self)
         return self
 
     def stop(self) -> None:
-        """Stop it, and leave nothing behind but `data`; `with` does."""
-        if self._thread is None or os.getpid() != self._process:
-            return  # a forked child ends its own use of it, and not the broker
-        _running.discard(self)
+        """Stop it, and leave nothing behind but `data`; `with` does.
+
+        In a forked child this does nothing: the broker is its parent's.
+        """
+        if self._port is None or not self._running.is_here:
+            return
         try:
-            self.call(self.hosted.stop())
+            self._running.stop()
         finally:
-            self._end_thread()
+            self._port.release()
+            self._port = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -109,7 +100,8 @@ class Broker:
 
         Connections are closed. Its time goes on, and faults of requests stay.
         """
-        self.call(self.hosted.restart(self._static(), keep_data=keep_data))
+        restart = self._running.hosted.restart(self._static(), keep_data=keep_data)
+        self._running.call(restart)
 
     def settings(
         self, settings: Settings | None = None, /, **named: object
@@ -146,7 +138,7 @@ class Broker:
     def port(self) -> int:
         """The port that it listens on."""
         if self._port is None:
-            raise RuntimeError(_NOT_RUNNING)
+            raise RuntimeError(NOT_HERE)
         return self._port.number
 
     @property
@@ -179,49 +171,18 @@ class Broker:
                 for key, text in _texts(configs or {}).items()
             ],
         )
-        self.call(self.hosted.create(topic))
+        self._running.call(self._running.hosted.create(topic))
         return chosen
 
     def topics(self) -> dict[str, int]:
         """Return the number of partitions of each topic, by name."""
-        return self.call(self.hosted.topics())
-
-    # What its parts ask for.
-
-    def call(self, work: Coroutine[Any, Any, T], /) -> T:
-        """Run something on the broker's loop."""
-        if self._thread is None or os.getpid() != self._process:
-            work.close()
-            raise RuntimeError("the broker does not run in this process")
-        return self._thread.call(work)
-
-    @property
-    def hosted(self) -> HostedNode:
-        """What is on the broker's loop."""
-        if self._hosted is None:
-            raise RuntimeError(_NOT_RUNNING)
-        return self._hosted
-
-    def forget(self) -> None:
-        """Close what a forked child has inherited."""
-        self.hosted.listener.forget()
-
-    async def _begin(self) -> None:
-        self._hosted = HostedNode(self._data)
-        await self._hosted.start(self._static())
+        return self._running.call(self._running.hosted.topics())
 
     def _static(self) -> dict[str, str]:
         address = f"PLAINTEXT://{HOST}:{0 if self._port is None else self._port.number}"
         kept = {"durability": "memory"} if self._data is None else {"log.dirs": str(self._data)}
         where = {"listeners": address, "advertised.listeners": address}
         return DEFAULTS | kept | where | self._settings
-
-    def _end_thread(self) -> None:
-        if self._thread is not None:
-            self._thread.stop()
-        if self._port is not None:
-            self._port.release()
-        self._thread = self._port = self._hosted = None
 
 
 def _own_settings(settings: Settings) -> dict[str, str]:
@@ -246,14 +207,3 @@ def _check(settings: Mapping[str, str]) -> None:
     lines = [line.removeprefix("--set: ") for line in (*loaded.errors, *loaded.warnings)]
     if loaded.errors or any(find_broker_setting(name) is None for name in settings):
         raise ValueError("; ".join(lines))
-
-
-_running: weakref.WeakSet[Broker] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    for broker in list(_running):
-        broker.forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from moldau.testing.durations import Duration, seconds_of
-from moldau.testing.place import Place
+from moldau.testing.running import Running
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -11,12 +11,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Clock:
     """The time that the broker goes by; that of the test and of its clients stays what it is."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, running: Running) -> None:
+        self._running = running
 
     def now(self) -> datetime:
         """Return the broker's time of day, in UTC."""
-        return _EPOCH + timedelta(milliseconds=self._place.hosted.environment.now().wall_ms)
+        return _EPOCH + timedelta(milliseconds=self._running.hosted.environment.now().wall_ms)
 
     def advance(self, by: Duration) -> None:
         """Move the broker's time forward: `"7 days"`, `"200 ms"`, a `timedelta`, or seconds.
@@ -27,4 +27,4 @@ class Clock:
         are done when this returns.
         """
         seconds = seconds_of(by)
-        self._place.call(self._place.hosted.advance(seconds))
+        self._running.call(self._running.hosted.advance(seconds))

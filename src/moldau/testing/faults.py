@@ -18,7 +18,7 @@ from moldau.testing.faulty_serving import (
     Fail,
     Rule,
 )
-from moldau.testing.place import Place
+from moldau.testing.running import Running
 
 _NO_ROOM: Final = Thresholds(low_bytes=1 << 62, reserve_bytes=1 << 62, slack_bytes=0)
 
@@ -59,8 +59,8 @@ class Faults:
     faults fit a request, the oldest one hits it.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, running: Running) -> None:
+        self._running = running
 
     def drop(self, api: str, *, nth: int = 1, times: int | None = 1, hang_up: bool = True) -> Fault:
         """Lose a request before the broker sees it: nothing happens, and no answer comes.
@@ -94,16 +94,17 @@ class Faults:
 
     def close_connections(self) -> None:
         """Cut all connections; clients may connect again at once."""
-        self._place.call(self._place.hosted.listener.cut())
+        self._running.call(self._running.hosted.listener.cut())
 
     @contextmanager
     def refuse_connections(self) -> Iterator[None]:
         """Cut all connections and refuse new ones until the block ends."""
-        self._place.call(self._place.hosted.listener.refuse())
+        self._running.call(self._running.hosted.listener.refuse())
         try:
             yield
         finally:
-            self._place.call(self._place.hosted.listener.accept())
+            if self._running.is_here:
+                self._running.call(self._running.hosted.listener.accept())
 
     @contextmanager
     def fill_disk(self) -> Iterator[None]:
@@ -111,7 +112,7 @@ class Faults:
 
         Metadata and deletes go on, for which a broker keeps a reserve (docs/faults.md).
         """
-        logs = self._place.hosted.node.logs
+        logs = self._running.hosted.node.logs
 
         async def fill() -> list[FreeSpace | None]:
             before = [host.space for host in logs.hosts]
@@ -123,19 +124,20 @@ class Faults:
             for host, space in zip(logs.hosts, before, strict=True):
                 host.space = space
 
-        before = self._place.call(fill())
+        before = self._running.call(fill())
         try:
             yield
         finally:
-            self._place.call(empty(before))
+            if self._running.is_here:
+                self._running.call(empty(before))
 
     def clear(self) -> None:
         """Undo all faults of requests and answers."""
 
         async def clear() -> None:
-            self._place.hosted.rules.rules.clear()
+            self._running.hosted.rules.rules.clear()
 
-        self._place.call(clear())
+        self._running.call(clear())
 
     def _add(self, api: str, effect: Effect, nth: int, times: int | None) -> Fault:
         if nth < 1:
@@ -143,7 +145,7 @@ class Faults:
         if times is not None and times < 1:
             raise ValueError(f"times={times}: a fault happens at least once; None is always")
         rule = Rule(_api_key(api), effect, nth, times)
-        rules = self._place.hosted.rules.rules
+        rules = self._running.hosted.rules.rules
 
         async def add() -> None:
             rules.append(rule)
@@ -152,8 +154,12 @@ class Faults:
             if rule in rules:
                 rules.remove(rule)
 
-        self._place.call(add())
-        return Fault(rule, lambda: self._place.call(remove()))
+        def undo() -> None:
+            if self._running.is_here:
+                self._running.call(remove())
+
+        self._running.call(add())
+        return Fault(rule, undo)
 
 
 def _api_key(name: str) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from moldau.runtime.event_loop import run
@@ -16,34 +17,32 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         # A test process that hangs in its end must not hang because of this one.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._is_ready = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started: Future[asyncio.AbstractEventLoop] = Future()
         self._end: asyncio.Event
 
     def start(self) -> None:
         """Return when it runs."""
         self._thread.start()
-        self._is_ready.wait()
+        self._started.result()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something there; return what it returns, raise what it raises."""
-        if self._loop is None or threading.current_thread() is self._thread:
-            work.close()
-            raise RuntimeError("the broker's loop does not run, or this is called from it")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._started.result()).result()
 
     def stop(self) -> None:
         """Return when the thread has ended, with everything that it opened."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join()
-            self._loop = None
+        self._started.result().call_soon_threadsafe(self._end.set)
+        self._thread.join()
 
     def _run(self) -> None:
-        run(self._wait())
+        try:
+            run(self._wait())
+        except BaseException as error:
+            if self._started.done():
+                raise
+            self._started.set_exception(error)
 
     async def _wait(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._end = asyncio.Event()
-        self._is_ready.set()
+        self._started.set_result(asyncio.get_running_loop())
         await self._end.wait()

@@ -81,7 +81,7 @@ def test_a_long_poll_ends() -> None:
             topics=[FetchTopic(topic=topic, partitions=[wanted])],
         )
         client.send(request, FETCH)
-        while not broker.hosted.node.broker.parking:
+        while not broker._running.hosted.node.broker.parking:
             broker.topics()
         broker.clock.advance("61 min")
         answer = client.receive(FetchResponse, FETCH)

@@ -186,6 +186,15 @@ def test_a_full_disk_refuses_records_and_nothing_else(broker: Broker, client: Wi
     assert client.produce(topic, RECORDS).base_offset == 1
 
 
+def test_a_stopped_broker_has_nothing_to_undo() -> None:
+    broker = Broker().start()
+    with broker.faults.drop("Fetch"), broker.faults.fill_disk():
+        with broker.faults.refuse_connections():
+            broker.stop()
+        with pytest.raises(RuntimeError, match="does not run in this process"):
+            broker.faults.clear()
+
+
 def test_mistakes_are_told(broker: Broker) -> None:
     faults = broker.faults
     with pytest.raises(ValueError, match=r"'produce' is no API .* did you mean Produce "):

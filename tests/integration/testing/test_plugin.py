@@ -52,7 +52,7 @@ def test_settings_by_fixture_and_by_marker(pytester: pytest.Pytester) -> None:
         pytestmark = pytest.mark.moldau(settings={"log.retention.hours": 2})
 
         def settings_of(broker):
-            settings = broker.hosted.node.settings
+            settings = broker._running.hosted.node.settings
             return settings.num_partitions, settings.log_retention_hours
 
         def test_all(moldau, moldau_session):
