@@ -10,7 +10,7 @@ from moldau.broker.served import HANDLERS
 from moldau.protocol.errors import ErrorCode
 from moldau.runtime.free_space import FreeSpace, Thresholds
 from moldau.testing.durations import Duration, seconds_of
-from moldau.testing.faulty_serving import (
+from moldau.testing.request_faults import (
     DelayAnswer,
     DropAnswer,
     DropRequest,

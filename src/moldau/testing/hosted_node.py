@@ -15,8 +15,9 @@ from moldau.protocol.messages.create_topics import (
 )
 from moldau.runtime.formatting import Memory
 from moldau.runtime.node import Node
-from moldau.testing.faulty_serving import FaultyListener, Rules
+from moldau.testing.faulty_listener import FaultyListener
 from moldau.testing.movable_time import MovableEnvironment
+from moldau.testing.request_faults import Rules
 
 
 class BrokerFailedError(Exception):

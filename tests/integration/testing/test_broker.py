@@ -10,7 +10,8 @@ import pytest
 from confluent_kafka import Producer
 
 from moldau._native.records import Record
-from moldau.testing import Broker
+from moldau.runtime.node import StartRefusedError
+from moldau.testing import Broker, BrokerFailedError
 from tests.wire import LATEST, Wire
 
 EARLIEST = -2
@@ -183,6 +184,30 @@ def test_data_in_a_directory_stay_there(tmp_path: Path) -> None:
         broker.restart(keep_data=False)
         assert broker.topics() == {}
     assert not (data / f"{topic}-0").exists()
+
+
+def test_a_broker_that_fails_by_itself_fails_the_test() -> None:
+    broker = Broker().start()
+
+    async def fail() -> None:
+        broker._running.hosted.node.failure.set_result(OSError("the disk is on fire"))
+
+    broker._running.call(fail())
+    with pytest.raises(BrokerFailedError, match="on fire"):
+        broker.stop()
+    broker.stop()
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").touch()
+    threads = threading.enumerate()
+    broker = Broker(data=tmp_path)
+    with pytest.raises(StartRefusedError, match="it is not empty"):
+        broker.start()
+    assert threading.enumerate() == threads
+    (tmp_path / "holiday.jpg").unlink()
+    with broker:
+        broker.topic()
 
 
 def test_topics_are_created_as_asked() -> None:

@@ -142,6 +142,16 @@ def test_files_of_a_deleted_topic_go_after_their_delay(tmp_path: Path) -> None:
         assert not list(data.glob(f"{topic}*"))
 
 
+def test_records_get_the_brokers_time() -> None:
+    with Broker() as broker:
+        topic = broker.topic(message_timestamp_type="LogAppendTime")
+        broker.clock.advance("2 days")
+        earliest = broker.clock.now().timestamp() * 1000
+        with wire(broker) as client:
+            answer = client.produce(topic, [Record(0, 0, None, b"v")])
+        assert earliest - 1 <= answer.log_append_time_ms <= broker.clock.now().timestamp() * 1000
+
+
 def test_time_stays_moved_over_a_restart() -> None:
     with Broker() as broker:
         before = broker.clock.now()

@@ -1,6 +1,7 @@
 """Faults on demand, seen from the wire and by clients that have to live with them."""
 
 import asyncio
+import struct
 import time
 from collections.abc import Iterator
 
@@ -130,6 +131,17 @@ def test_a_failed_read_has_the_error_where_clients_look(broker: Broker, client: 
     assert client.produce(topic, RECORDS).error_code == 0
     assert client.fetch(topic, 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert client.fetch(topic, 0).error_code == 0
+
+
+def test_what_cannot_be_understood_is_no_fault_of_ours(broker: Broker) -> None:
+    fault = broker.faults.fail("InitProducerId", error="NOT_COORDINATOR", times=None)
+    api_key, api_version, correlation_id, no_client_id = 22, 99, 1, -1
+    for version, hits in ((api_version, 0), (0, 1)):
+        header = struct.pack(">hhih", api_key, version, correlation_id, no_client_id)
+        with wire(broker) as client:
+            client.socket.sendall(struct.pack(">i", len(header)) + header)
+            assert is_closed(client)
+        assert fault.hits == hits
 
 
 def test_faults_end(broker: Broker, client: Wire) -> None:

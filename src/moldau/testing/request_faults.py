@@ -1,24 +1,16 @@
-"""A listener whose requests, answers and connections can go wrong when a test says so."""
+"""Requests and answers that go wrong when a test says so."""
 
-import asyncio
-import os
-import socket
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from moldau._native.frames import Frame
 from moldau.broker.calls import Call, Caller, Sent
 from moldau.broker.router import PRODUCE, Router
-from moldau.metadata.settings.listeners import Listener as Address
+from moldau.kernel.errors import ProtocolError
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Buffer, Message
-from moldau.runtime.client_socket import ClientSocket
 from moldau.runtime.event_loop import LoopEnvironment
-from moldau.runtime.listener import Listener
-from moldau.runtime.listening_sockets import open_sockets
-from moldau.runtime.metrics import Metrics
 from moldau.testing.error_answers import READING, refusal, spoiled
 
 Handle = Callable[[], None]
@@ -86,13 +78,22 @@ class FaultyRouter(Router):
         self.rules = rules
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:
-        """Have a request handled, or not."""
-        effect = self.rules.find_effect(call.api_key) if self.rules.rules else None
-        if effect is None:
-            super().start(call, data, frame)
-            return
+        """Have a request handled, or not; what cannot be understood goes its usual way."""
         start = super().start
-        effect.apply(self, call, Incoming(data, frame, lambda: start(call, data, frame)))
+        effect = self._find_effect(frame) if self.rules.rules else None
+        if effect is None:
+            start(call, data, frame)
+            return
+        try:
+            effect.apply(self, call, Incoming(data, frame, lambda: start(call, data, frame)))
+        except ProtocolError as error:
+            self.hang_up(call, error)
+
+    def _find_effect(self, frame: Frame) -> Effect | None:
+        served = self.served.get(frame.api_key)
+        if served is None or not served.first <= frame.api_version <= served.last:
+            return None
+        return self.rules.find_effect(frame.api_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,86 +196,3 @@ class _Between:
     def failed(self, call: Call, error: Exception) -> None:
         """Answer with what can be said of an error of ours, and have it noted."""
         self._caller.failed(call, error)
-
-
-class FaultyListener(Listener):
-    """Can refuse connections and cut those that there are."""
-
-    def __init__(
-        self,
-        router: Router,
-        on_turn: Callable[[], None],
-        metrics: Metrics,
-        environment: LoopEnvironment,
-        rules: Rules,
-    ) -> None:
-        super().__init__(FaultyRouter(router, rules), on_turn, metrics, environment)
-        self._rules = rules
-        self._bound: tuple[Address, ...] = ()
-        self._accepted_sockets: dict[ClientSocket, socket.socket] = {}
-
-    def open(self) -> tuple[Address, ...]:
-        """Open all listeners, and remember their ports."""
-        self._bound = super().open()
-        return self._bound
-
-    def serve(self) -> None:
-        """Accept connections, unless they are to be refused."""
-        super().serve()
-        if self._rules.is_refusing:
-            self._close_listening()
-
-    async def refuse(self) -> None:
-        """Listen no more, and cut all connections."""
-        self._rules.is_refusing = True
-        self._close_listening()
-        await self.cut()
-
-    def _close_listening(self) -> None:
-        self._stop_accepting()
-        self._close_sockets()
-
-    async def accept(self) -> None:
-        """Listen again, on the same ports."""
-        self._rules.is_refusing = False
-        if self._sockets:
-            return
-        settings = self._settings
-        for address in self._bound:
-            opened = open_sockets(
-                address.host,
-                address.port,
-                backlog=settings.socket_listen_backlog_size,
-                receive_bytes=settings.socket_receive_buffer_bytes,
-            )
-            self._sockets += [(each, address) for each in opened]
-        self._accept_again()
-
-    async def cut(self) -> None:
-        """Close all connections at once, also those that were not accepted yet."""
-        for listening, _ in self._sockets:
-            with suppress(BlockingIOError):
-                while True:
-                    listening.accept()[0].close()
-        if self._accepts:
-            await asyncio.wait(self._accepts)
-        for client in list(self._clients):
-            client.abort()
-
-    # Connections, by their sockets: a forked child has them as well.
-
-    async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
-        self._accepted_sockets[client] = accepted
-        await super()._connect(client, accepted)
-
-    def lost(self, client: ClientSocket) -> None:
-        """Forget a connection."""
-        self._accepted_sockets.pop(client, None)
-        super().lost(client)
-
-    def forget(self) -> None:
-        """Close a forked child's copies: with them open, no connection would end in its parent."""
-        for each in [*self._accepted_sockets.values(), *(each for each, _ in self._sockets)]:
-            descriptor = each.detach()
-            if descriptor >= 0:
-                os.close(descriptor)
