@@ -68,6 +68,7 @@ class Broker:
             self._running.start(self._data, self._static())
         except BaseException:
             self._port.release()
+            self._port = None
             raise
         return self
 
