@@ -24,6 +24,7 @@ from moldau.log.compaction.run import Compaction, Limits, Step, Swap
 from moldau.log.compaction.swap import Replacement
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.errors import CorruptIndexError
+from moldau.runtime.waiting import Sleep, sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,14 @@ class Cleaner:
         *,
         clock: Callable[[], Instant],
         entropy: Callable[[int], bytes],
+        sleep: Sleep = sleep,
     ) -> None:
         self.stats = CleanerStats()
         self._logs = logs
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
+        self._sleep = sleep
         self._running: dict[TopicPartition, threading.Event] = {}
         self._throttle: Throttle | None = None
         self._throttle_lock = threading.Lock()
@@ -162,11 +165,7 @@ class Cleaner:
                     await self._compact(plan, executor)
                     continue
                 self._wake.clear()
-                try:
-                    async with asyncio.timeout(self._settings.backoff_ms / 1000):
-                        await self._wake.wait()
-                except TimeoutError:
-                    pass
+                await self._sleep(self._settings.backoff_ms / 1000, self._wake)
         finally:
             executor.shutdown(wait=False)
 
@@ -207,7 +206,7 @@ class Cleaner:
         except DiskFullError:
             self.stats.aborted += 1
             _abandon(job)
-            await asyncio.sleep(self._settings.backoff_ms / 1000)
+            await self._sleep(self._settings.backoff_ms / 1000)
         except (DiskError, ProtocolError, CorruptIndexError, SegmentOverflowError) as error:
             _abandon(job)
             if not (abort.is_set() and isinstance(error, DiskMissingError)):

@@ -1,8 +1,7 @@
 """A client's connection on the event loop: bytes in, frames to the order machine, responses out."""
 
 import asyncio
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, cast
 
 from moldau.broker.calls import Call, Peer
@@ -24,6 +23,7 @@ class Host(Protocol):
     router: Router
     buffers: ReceiveBuffers
     limits: ConnectionLimits
+    monotonic: Callable[[], float]
 
     def received(self, size: int) -> None:
         """Count received bytes."""
@@ -117,7 +117,7 @@ class ClientSocket(asyncio.BufferedProtocol):
             self._end += size
             if self._end < self._whole_at and self._turn_bytes < TURN_BYTES_MAX:
                 # A piece of a large frame, of which there are many: nothing starts, no turn begins.
-                self.active = time.monotonic()
+                self.active = host.monotonic()
                 return
         now = host.now()
         self.active = now.monotonic

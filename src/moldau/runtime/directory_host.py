@@ -30,6 +30,7 @@ from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import SyncPool
 from moldau.runtime.turns import Turns
+from moldau.runtime.waiting import Sleep, sleep
 
 THREADS = 4
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
@@ -62,6 +63,7 @@ class DirectoryHost:
         listener: LogListener,
         clock: Callable[[], Instant],
         thresholds: Thresholds | None = None,
+        sleep: Sleep = sleep,
     ) -> None:
         self.root = opened.root
         self.core = opened.core
@@ -71,6 +73,7 @@ class DirectoryHost:
         self._opened = opened
         self._listener = listener
         self._clock = clock
+        self._sleep = sleep
         self._loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
         call_soon = self._loop.call_soon_threadsafe
@@ -195,6 +198,12 @@ class DirectoryHost:
             raise PartitionOfflineError(f"log directory offline: {self.core.failure}")
         if not self.pool.is_busy and self.core.is_commit_due:
             raise StorageFullError(f"log directory {self.root} has no room for checkpoints")
+
+    async def settle(self) -> None:
+        """Wait until what was written is synced, and the checkpoints say so."""
+        while self.pool.is_busy and self.is_online:
+            await self._commit_under_way()
+        await self.checkpoint(everything=True)
 
     # Checkpoints.
 
@@ -416,7 +425,7 @@ class DirectoryHost:
             self._spawn(self._remove(folders, delay_seconds), self._removals)
 
     async def _remove(self, folders: Sequence[str], delay_seconds: float) -> None:
-        await asyncio.sleep(delay_seconds)
+        await self._sleep(delay_seconds)
         for folder in folders:
             await self._remove_folder(folder)
 

@@ -8,8 +8,10 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
+from moldau.broker.ports import Timer
 from moldau.kernel.clock import Instant
 from moldau.runtime.metrics import Histogram
+from moldau.runtime.waiting import sleep
 
 Result = TypeVar("Result")
 
@@ -27,16 +29,26 @@ def now() -> Instant:
 
 
 class LoopEnvironment:
-    """Time and chance from the event loop that runs."""
+    """Time, timers and chance from the event loop that runs: a node asks for them nowhere else.
+
+    What guards the process itself, and not what a client sees, goes by the loop: how long a stop
+    waits, when a full disk is tried again.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.monotonic: Callable[[], float] = time.monotonic
+        """The clock for timeouts alone, which is quicker."""
 
     def now(self) -> Instant:
         """Return both clocks."""
         return now()
 
-    def at(self, monotonic: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+    async def sleep(self, seconds: float, /, wake: asyncio.Event | None = None) -> None:
+        """Wait so long, or until `wake` is set."""
+        await sleep(seconds, wake)
+
+    def at(self, monotonic: float, do: Callable[[], None]) -> Timer:
         """Have something done at a time."""
         # The loop has a clock of its own, which stands still during a turn.
         return self._loop.call_later(max(0.0, monotonic - time.monotonic()), do)

@@ -32,6 +32,7 @@ from moldau.metadata.settings.listeners import controller_listener_of
 from moldau.runtime.directory_lock import DirectoryLock
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.log_opening import directory_id_of
+from moldau.runtime.memory_disk import MemoryDisk
 
 METADATA_FOLDER = "__cluster_metadata-0"
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
@@ -83,15 +84,28 @@ def prepare_directories(
     return replace(prepared, locks=locks)
 
 
+@dataclass(slots=True)
+class Memory:
+    """All that a node keeps with `durability=memory`; who holds it can start another with it."""
+
+    metadata: Disk = field(default_factory=MemoryDisk)
+    logs: Disk = field(default_factory=MemoryDisk)
+    known: Prepared | None = None
+    """Whose it is, once it is formatted."""
+
+
 def prepare_memory(
-    settings: BrokerSettings, disk: Disk, entropy: Callable[[int], bytes], now_ms: int
+    settings: BrokerSettings, memory: Memory, entropy: Callable[[int], bytes], now_ms: int
 ) -> Prepared:
-    """Format a disk that is gone with the process."""
+    """Format what is gone with the process, unless it is kept from an earlier node."""
+    if memory.known is not None:
+        return replace(memory.known, is_new=False)
     directory_id = directory_id_of(entropy(16))
     voter = local_voter(settings, directory_id)
-    format_metadata(disk, level_of(settings.metadata_version), voter, now_ms)
+    format_metadata(memory.metadata, level_of(settings.metadata_version), voter, now_ms)
     cluster_id = uuid_to_text(directory_id_of(entropy(16)))
-    return Prepared(cluster_id, settings.node_id, directory_id, is_new=True)
+    memory.known = Prepared(cluster_id, settings.node_id, directory_id, is_new=True)
+    return memory.known
 
 
 def _prepare(

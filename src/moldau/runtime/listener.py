@@ -4,13 +4,13 @@ import asyncio
 import ipaddress
 import logging
 import socket
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.connection import ConnectionLimits
+from moldau.broker.ports import Timer
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.broker import BrokerSettings
@@ -18,7 +18,7 @@ from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import advertised_listeners_of, listeners_of
 from moldau.runtime.client_socket import ClientSocket
 from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
-from moldau.runtime.event_loop import now
+from moldau.runtime.event_loop import LoopEnvironment
 from moldau.runtime.listening_sockets import open_sockets
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.receive_buffers import ReceiveBuffers
@@ -37,7 +37,13 @@ class Listener:
     `on_turn` writes what the requests have appended, and each connection gets one write.
     """
 
-    def __init__(self, router: Router, on_turn: Callable[[], None], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        router: Router,
+        on_turn: Callable[[], None],
+        metrics: Metrics,
+        environment: LoopEnvironment | None = None,
+    ) -> None:
         settings = router.broker.settings
         self.router = router
         queued = settings.queued_max_request_bytes
@@ -50,6 +56,8 @@ class Listener:
         )
         self._on_turn = on_turn
         self._loop = asyncio.get_running_loop()
+        self._environment = environment or LoopEnvironment()
+        self.monotonic = self._environment.monotonic
         self._now: Instant | None = None
         self._is_turning = False
         self._awake: list[ClientSocket] = []
@@ -62,7 +70,7 @@ class Listener:
         self._is_accepting = False
         self._is_closed = False
         self._accepts: set[asyncio.Task[object]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._all_lost = asyncio.Event()
         self._measure_with(metrics)
 
@@ -200,12 +208,12 @@ class Listener:
 
     def _accept(self, listening: socket.socket, address: Address) -> None:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
-            wait_seconds = self._quota.wait_seconds(self._settings, time.monotonic())
+            wait_seconds = self._quota.wait_seconds(self._settings, self.monotonic())
             if wait_seconds != 0:
                 # As in Kafka, the others wait in the system's backlog.
                 self._stop_accepting()
                 if wait_seconds is not None:
-                    self._loop.call_later(wait_seconds, self._accept_again)
+                    self._later(wait_seconds, self._accept_again)
                 return
             try:
                 accepted, peer_address = listening.accept()
@@ -215,13 +223,13 @@ class Listener:
                 # No file descriptors are left, most likely.
                 _log.error("accepting a connection failed: %s", error)
                 self._stop_accepting()
-                self._loop.call_later(ACCEPT_RETRY_SECONDS, self._accept_again)
+                self._later(ACCEPT_RETRY_SECONDS, self._accept_again)
                 return
             self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
 
     def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
         settings = self._settings
-        monotonic = time.monotonic()
+        monotonic = self.monotonic()
         try:
             self._set_options(accepted)
             local = plain_host(accepted.getsockname()[0])
@@ -280,7 +288,7 @@ class Listener:
     def now(self) -> Instant:
         """Return the time of the turn, and see to it that it ends."""
         if self._now is None:
-            self._now = now()
+            self._now = self._environment.now()
             self._schedule()
         return self._now
 
@@ -300,7 +308,7 @@ class Listener:
 
     def left(self, calls: Sequence[Call]) -> None:
         """Measure calls whose responses go out; those that came in one turn took the same time."""
-        monotonic = time.monotonic()
+        monotonic = self.monotonic()
         first, count = calls[0], 0
         for call in calls:
             if call.received is not first.received or call.api_key != first.api_key:
@@ -352,12 +360,15 @@ class Listener:
         idle_ms = settings.connections_max_idle_ms
         idle_seconds = idle_ms / 1000 if idle_ms >= 0 else None
         stall_seconds = settings.moldau_connection_stall_max_ms / 1000
-        monotonic = time.monotonic()
+        monotonic = self.monotonic()
         for client in list(self._clients):
             client.check(monotonic, idle_seconds=idle_seconds, stall_seconds=stall_seconds)
         shortest = min(stall_seconds, CHECK_SECONDS_MAX if idle_seconds is None else idle_seconds)
         interval = min(CHECK_SECONDS_MAX, max(0.02, shortest / 4))
-        self._timer = self._loop.call_later(interval, self._check)
+        self._timer = self._later(interval, self._check)
+
+    def _later(self, seconds: float, do: Callable[[], None]) -> Timer:
+        return self._environment.at(self.monotonic() + seconds, do)
 
 
 def advertised_to(settings: BrokerSettings, address: Address, local: str) -> Endpoint:

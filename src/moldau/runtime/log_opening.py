@@ -22,6 +22,7 @@ from moldau.log.survey import Survey, claim, survey
 from moldau.runtime.directory_lock import DirectoryLock
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.memory_disk import MemoryDisk
+from moldau.runtime.waiting import Sleep, sleep
 
 PROGRESS_SECONDS = 5.0
 FIRST_PARTITIONS = 64
@@ -43,6 +44,10 @@ class OpenContext:
     cache: PageCache = field(default_factory=lambda: PageCache(32 << 20))
     recovery_threads: int = 2
     open_files_max: int = 512
+    sleep: Sleep = sleep
+    """How chores wait for their time."""
+    memory: Disk = field(default_factory=MemoryDisk)
+    """Where everything is with `durability=memory`."""
     locks: Mapping[str, DirectoryLock] = field(default_factory=dict)
     """The locks of directories that are locked already, by root."""
 
@@ -62,10 +67,14 @@ class OpenDirectory:
 
 
 def open_in_memory(context: OpenContext) -> OpenDirectory:
-    """Return a directory that is gone with the process."""
-    disk = MemoryDisk()
+    """Open what is in memory: nothing, unless somebody has kept it from an earlier node."""
+    disk = context.memory
     found = survey(disk)
-    return OpenDirectory("memory", disk, disk, _core(context, disk, found), context.identity, found)
+    core = _core(context, disk, found)
+    opened = OpenDirectory("memory", disk, disk, core, context.identity, found)
+    if found.partitions:
+        _Opening(opened, context).run()
+    return opened
 
 
 def open_directory(root: str, context: OpenContext) -> OpenDirectory:

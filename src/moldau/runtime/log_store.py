@@ -2,10 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
@@ -27,6 +26,7 @@ from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.compacted_logs import HostedLogs
 from moldau.runtime.directory_host import DIRECTORY, DirectoryHost, LogListener
 from moldau.runtime.free_space import Thresholds
+from moldau.runtime.log_chores import LogChores
 from moldau.runtime.log_moves import LogMoves
 from moldau.runtime.log_opening import (
     OpenContext,
@@ -36,13 +36,8 @@ from moldau.runtime.log_opening import (
 )
 from moldau.runtime.turns import collection_paused
 
-Chore = Callable[[DirectoryHost, TopicPartition, PartitionLog], Coroutine[Any, Any, None]]
-
-TICK_SECONDS = 1.0
 PREFERRED_MAX = 10_000
 """How many wishes for partitions that are not there yet are remembered; the oldest go first."""
-SLICE_PARTITIONS = 64
-"""How many partitions a chore looks at before others have their turn on the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +70,9 @@ class LogStore:
     ) -> None:
         self._context = context
         self._listener = listener
-        self._settings = settings
+        self.settings = settings
         self.hosts = [
-            DirectoryHost(opened, listener, context.clock, settings.thresholds)
+            DirectoryHost(opened, listener, context.clock, settings.thresholds, context.sleep)
             for opened in directories
         ]
         self._places = self._find_places()
@@ -92,11 +87,16 @@ class LogStore:
             flush=self.write,
             abort_compaction=self._abort_compaction,
         )
+        self._chores = LogChores(self, context.clock, context.sleep)
         self.cleaner: Cleaner | None = None
         if settings.cleaner is not None:
             logs = HostedLogs(self._places, context.clock, listener, self.moves)
             self.cleaner = Cleaner(
-                logs, settings.cleaner, clock=context.clock, entropy=context.entropy
+                logs,
+                settings.cleaner,
+                clock=context.clock,
+                entropy=context.entropy,
+                sleep=context.sleep,
             )
 
     @classmethod
@@ -127,7 +127,7 @@ class LogStore:
 
     def configure(self, settings: StoreSettings) -> None:
         """Go by other settings: how long producers are kept, and how compaction works."""
-        self._settings = settings
+        self.settings = settings
         if self.cleaner is not None and settings.cleaner is not None:
             self.cleaner.configure(settings.cleaner)
 
@@ -379,62 +379,30 @@ class LogStore:
 
     async def run(self) -> None:
         """Do what has to be done from time to time, until cancelled."""
-        settings = self._settings
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._tick())
             group.create_task(self.moves.run())
-            group.create_task(
-                self._sweep(settings.retention_check_interval_ms, self._apply_retention)
-            )
-            group.create_task(self._sweep(settings.removal_interval_ms, self._remove_files))
-            group.create_task(
-                self._sweep(settings.producer_expiration_check_interval_ms, self._expire_producers)
-            )
+            group.create_task(self._chores.run())
             if self.cleaner is not None:
                 group.create_task(self.cleaner.run())
 
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(TICK_SECONDS)
-            for host in self.hosts:
-                with suppress(PartitionOfflineError):
-                    host.tick()
+    async def do_chores(self) -> None:
+        """Do all of that now; compaction begins, and goes on by itself."""
+        await self._chores.do_all()
+        if self.cleaner is not None:
+            self.cleaner.wake()
 
-    async def _sweep(self, interval_ms: int, chore: Chore) -> None:
-        """Do a chore for every partition, in slices."""
-        while True:
-            await asyncio.sleep(interval_ms / 1000)
-            for number, (partition, host) in enumerate(list(self._places.items())):
-                log = host.core.logs.get(partition)
-                if log is not None and host.is_online and partition not in self._staged:
-                    try:
-                        await chore(host, partition, log)
-                    except AppendError:
-                        pass  # the directory has failed, and everybody was told
-                    except Exception as error:  # noqa: BLE001 - its files are not what they were
-                        host.give_up(partition, error)
-                if number % SLICE_PARTITIONS == SLICE_PARTITIONS - 1:
-                    await asyncio.sleep(0)
+    @property
+    def places(self) -> Mapping[TopicPartition, DirectoryHost]:
+        """The directory of each partition."""
+        return self._places
 
-    async def _apply_retention(
-        self, host: DirectoryHost, partition: TopicPartition, log: PartitionLog
-    ) -> None:
-        if self.cleaner is not None and self.cleaner.is_compacting(partition):
-            return  # it reads the segments; the next time will do
-        now = self._context.clock()
-        up_to = host.core.removable_to(partition)
-        if await host.warmed(lambda: log.apply_retention(now, up_to=up_to)):
-            self.changed(partition)
+    def is_staged(self, partition: TopicPartition) -> bool:
+        """Whether something waits for `write`."""
+        return partition in self._staged
 
-    async def _expire_producers(
-        self, _host: DirectoryHost, _: TopicPartition, log: PartitionLog
-    ) -> None:
-        log.expire_producers(self._context.clock(), self._settings.producer_id_expiration_ms)
-
-    async def _remove_files(
-        self, host: DirectoryHost, _: TopicPartition, log: PartitionLog
-    ) -> None:
-        await host.remove(log.take_removable(self._context.clock()))
+    def is_compacting(self, partition: TopicPartition) -> bool:
+        """Whether a partition's segments are being read."""
+        return self.cleaner is not None and self.cleaner.is_compacting(partition)
 
     # The end.
 

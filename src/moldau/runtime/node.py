@@ -26,15 +26,14 @@ from moldau.runtime.client_metrics import measure_clients
 from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.disk import FileDisk
-from moldau.runtime.event_loop import LoopDelay, LoopEnvironment, now
-from moldau.runtime.formatting import prepare_directories, prepare_memory
+from moldau.runtime.event_loop import LoopDelay, LoopEnvironment
+from moldau.runtime.formatting import Memory, prepare_directories, prepare_memory
 from moldau.runtime.listener import Listener
 from moldau.runtime.log_configs import TopicConfigs, dynamic_layers, store_settings_of
 from moldau.runtime.log_opening import OpenContext
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.log_watch import Directories, LogWatch
 from moldau.runtime.logger_levels import LoggerLevels
-from moldau.runtime.memory_disk import MemoryDisk
 from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
@@ -75,14 +74,26 @@ class Node:
     to be stopped.
     """
 
-    def __init__(self, static: dict[str, str], *, grown: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        static: dict[str, str],
+        *,
+        grown: Callable[[], None] = lambda: None,
+        environment: LoopEnvironment | None = None,
+        memory: Memory | None = None,
+        listener: Callable[..., Listener] = Listener,
+    ) -> None:
         """Take the texts of the settings, from file and command line.
 
         `grown` is called when very many objects have come that stay: a process that is nothing but
         a node need not look for garbage among them, which would take turns of a tenth of a second.
+        The others are for who has a time, a memory or a network of its own.
         """
         self._layers = BrokerLayers(static)
         self._grown = grown
+        self._environment = environment or LoopEnvironment()
+        self._memory = memory or Memory()
+        self._make_listener = listener
         self.settings = broker_settings(self._layers)
         self.metrics = Metrics()
         self.addresses: tuple[Address, ...] = ()
@@ -101,6 +112,11 @@ class Node:
     def broker(self) -> Broker:
         """What handlers work with."""
         return self._broker
+
+    @property
+    def logs(self) -> LogStore:
+        """All logs, once it has started."""
+        return self._store
 
     async def start(self) -> None:
         """Start everything; what was started is stopped again if something fails."""
@@ -149,12 +165,12 @@ class Node:
     # Parts.
 
     async def _open_metadata(self) -> MetadataHost:
-        settings = self.settings
+        settings, now = self.settings, self._environment.now
         disk: Disk
         waiting: Disk
         if settings.durability == Durability.MEMORY.value:
-            disk = waiting = MemoryDisk()
-            self._prepared = prepare_memory(settings, disk, os.urandom, now().wall_ms)
+            disk = waiting = self._memory.metadata
+            self._prepared = prepare_memory(settings, self._memory, os.urandom, now().wall_ms)
         else:
             self._prepared = prepare_directories(settings, os.urandom, now().wall_ms)
             self._running.callback(self._prepared.release)
@@ -173,7 +189,9 @@ class Node:
                 prepared.cluster_id, prepared.node_id, prepared.metadata_directory_id
             ),
             config_of=self._log_config_of,
-            clock=now,
+            clock=self._environment.now,
+            sleep=self._environment.sleep,
+            memory=self._memory.logs,
             entropy=os.urandom,
             notice=self._watch.notice,
             durability=Durability(settings.durability),
@@ -198,7 +216,7 @@ class Node:
             settings=settings,
             image=self._image,
             controller=metadata.controller,
-            environment=LoopEnvironment(),
+            environment=self._environment,
             replicas=Replicas(settings.node_id, self._is_known),
             logs=PartitionReader(self._store),
             directories=Directories(self._store, self._watch.broken_roots),
@@ -223,7 +241,7 @@ class Node:
 
     async def _serve(self) -> None:
         router = Router(self._broker, RequestWatch(self.metrics))
-        listener = Listener(router, self.flush, self.metrics)
+        listener = self._make_listener(router, self.flush, self.metrics, self._environment)
         self._listener = listener
         self._running.push_async_callback(self._registration.leave)
         try:
@@ -245,7 +263,7 @@ class Node:
         await listener.serve()
 
     def _measure(self) -> None:
-        metrics = self.metrics
+        metrics, now = self.metrics, self._environment.now
         measure_logs(metrics, self._store)
         if self._store.cleaner is not None:
             measure_cleaner(metrics, self._store.cleaner.stats, now)

@@ -261,6 +261,21 @@ async def test_retention_and_removal_come_by_themselves(tmp_path):
 
 
 @scenario
+async def test_the_last_records_of_an_idle_log_expire_too(tmp_path):
+    broker = Broker()
+    config = LogConfig(retention_ms=10)
+    async with open_store([tmp_path], broker, config, settings=QUICK) as store:
+        await store.create(P[0], TOPIC_ID, config)
+        log = store.get(P[0])
+        await add(store, broker, P[0], b"v")
+        async with asyncio.timeout(20):
+            while log.log_start < log.log_end:
+                await asyncio.sleep(0.001)
+        assert (log.log_start, log.log_end) == (1, 1)
+        check_log(log, store.place_of(P[0]).waiting)
+
+
+@scenario
 async def test_compaction_comes_by_itself(tmp_path):
     broker = Broker()
     config = LogConfig(

@@ -29,7 +29,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from moldau.runtime import controller_host, log_store, sliced_commands, turns
+from moldau.runtime import controller_host, log_chores, sliced_commands, turns
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.node import Node, StartRefusedError
 from tests.stores import DEADLINE_SECONDS
@@ -162,7 +162,7 @@ async def test_a_decision_that_fails_is_told_and_nobody_tries_it_for_ever(monkey
 @scenario
 async def test_a_part_that_dies_is_told_and_ends_the_node(monkeypatch, caplog):
     async with running(None) as node:
-        monkeypatch.setattr(log_store, "TICK_SECONDS", 0.0)
+        monkeypatch.setattr(log_chores, "TICK_SECONDS", 0.0)
         for host in node._store.hosts:
             monkeypatch.setattr(host, "tick", raising(RuntimeError("oops")))
         await node.failure

@@ -1,0 +1,57 @@
+"""The pytest plugin: `moldau` is a broker for one test, `moldau_session` one for all of them."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from moldau.testing.broker import Broker
+
+# Imported in every run of pytest: the broker is imported when a fixture is first used.
+
+MARKER = "moldau"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line(
+        "markers", f"{MARKER}(settings={{...}}): broker configs for the fixture `moldau`"
+    )
+
+
+@pytest.fixture(scope="session")
+def moldau_settings() -> Mapping[str, object]:
+    """Broker configs for all brokers of the tests; override it to have some."""
+    return {}
+
+
+@pytest.fixture
+def moldau(
+    request: pytest.FixtureRequest, moldau_settings: Mapping[str, object]
+) -> "Iterator[Broker]":
+    """A broker of the test's own, in memory, on a free port."""
+    from moldau.testing.broker import Broker  # noqa: PLC0415
+
+    settings = dict(moldau_settings) | _marked(request.node)
+    with Broker(settings=settings) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def moldau_session(moldau_settings: Mapping[str, object]) -> "Iterator[Broker]":
+    """One broker for all tests of the session: give each test topics of its own."""
+    from moldau.testing.broker import Broker  # noqa: PLC0415
+
+    with Broker(settings=moldau_settings) as broker:
+        yield broker
+
+
+def _marked(item: pytest.Item) -> dict[str, Any]:
+    """Return the settings of all markers, those nearest to the test last."""
+    settings: dict[str, Any] = {}
+    for mark in reversed(list(item.iter_markers(MARKER))):
+        if mark.args or set(mark.kwargs) != {"settings"}:
+            raise pytest.UsageError(f"{item.nodeid}: write @pytest.mark.{MARKER}(settings={{...}})")
+        settings |= mark.kwargs["settings"]
+    return settings
