@@ -17,7 +17,7 @@ class BackgroundLoop:
     _shared: "BackgroundLoop | None" = None
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
+        self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, name="moldau-client", daemon=True).start()
 
@@ -25,7 +25,7 @@ class BackgroundLoop:
     def shared(cls) -> "BackgroundLoop":
         """Return the process' loop; a forked child has its own, as threads are not inherited."""
         with cls._lock:
-            if cls._shared is None or cls._shared._pid != os.getpid():
+            if cls._shared is None or cls._shared.pid != os.getpid():
                 cls._shared = cls()
             return cls._shared
 
