@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import moldau
-from moldau.cli.options import add_settings_options, complain, load_settings
+from moldau.cli.frame import Parser, complain
+from moldau.cli.options import add_settings_options, load_settings
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import Listener
 from moldau.runtime.event_loop import run
@@ -33,13 +34,12 @@ A line `ready HOST:PORT` on standard output says that clients are served. Ctrl-C
 broker in good order; a second one does not wait for clients."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Start, wait, stop; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="moldau start",
+def make_parser() -> Parser:
+    """Return what reads the command line."""
+    parser = Parser(
+        "moldau start",
         description="Start a broker that every Kafka client can use.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--port", type=int, help=f"port to listen on, 0 for any ({PORT})")
     parser.add_argument("--host", help=f"address to listen on, 0.0.0.0 for all ({HOST})")
@@ -52,7 +52,12 @@ def main(argv: Sequence[str]) -> int:
         metavar="HOST:PORT",
         help="serve metrics for Prometheus over HTTP there, and those that clients push",
     )
-    options = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Start, wait, stop; return the exit code."""
+    options = make_parser().parse_args(argv)
     loaded = load_settings(options, *_assignments(options))
     if loaded is None:
         return 2
