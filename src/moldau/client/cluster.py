@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -167,12 +167,18 @@ class Cluster:
         wanted = None if names is None else list(names)
 
         async def ask() -> dict[str, Topic]:
-            connection = await self.connect_any()
-            return self._take(await self._ask(connection, wanted, may_create=may_create))
+            return _whole(await self.ask_topics(wanted, may_create=may_create))
 
         return await self.retry(
             ask, "metadata", is_final=_is_final if may_create else _is_final_or_unknown
         )
+
+    async def ask_topics(
+        self, names: Sequence[str] | None, *, may_create: bool = False
+    ) -> dict[str, "Topic | KafkaError"]:
+        """Ask any broker once about topics, all of them for None; each is there or an error."""
+        connection = await self.connect_any()
+        return self._take(await self._ask(connection, names, may_create=may_create))
 
     async def _ask(
         self, connection: Connection, names: Sequence[str] | None, *, may_create: bool
@@ -183,22 +189,23 @@ class Cluster:
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=may_create)
         return await connection.call(request, MetadataResponse)
 
-    def _take(self, answer: MetadataResponse) -> dict[str, Topic]:
+    def _take(self, answer: MetadataResponse) -> dict[str, "Topic | KafkaError"]:
         self.cluster_id = answer.cluster_id
         self.controller_id = answer.controller_id
         self.nodes = {
             each.node_id: Node(each.node_id, each.host, each.port, each.rack)
             for each in answer.brokers
         }
-        taken: dict[str, Topic] = {}
+        taken: dict[str, Topic | KafkaError] = {}
         monotonic = time.monotonic()
         for row in answer.topics:
             assert row.name is not None, "asked for by name"
             if row.error_code:
                 self.forget(row.name)
-                raise KafkaError(row.error_code, f"topic {row.name}")
-            topic = taken[row.name] = _topic(row.name, row)
-            self._topics[row.name] = topic, monotonic
+                taken[row.name] = KafkaError(row.error_code, f"topic {row.name}")
+            else:
+                taken[row.name] = topic = _topic(row.name, row)
+                self._topics[row.name] = topic, monotonic
         return taken
 
     # Trying again.
@@ -247,6 +254,16 @@ class Backoff:
         wait_ms = min(self._next_ms, self._ms_max)
         self._next_ms = wait_ms * 2
         return wait_ms / 1000 * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _whole(answers: Mapping[str, Topic | KafkaError]) -> dict[str, Topic]:
+    """Return the topics if all are there, else raise what the first is missing for."""
+    topics = {}
+    for name, answer in answers.items():
+        if isinstance(answer, KafkaError):
+            raise answer
+        topics[name] = answer
+    return topics
 
 
 def _is_final(error: KafkaError) -> bool:
