@@ -1,6 +1,8 @@
 """A connection to one broker: requests out, answers back in their order."""
 
 import asyncio
+import os
+import re
 import socket
 from collections import deque
 from typing import Final, NamedTuple, TypeVar, cast
@@ -70,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
                 f"the host name {host} cannot be resolved ({error.strerror}): check its spelling"
             ) from None
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = _reason(error)
             raise UnreachableError(
                 f"cannot connect to {connection.address} ({reason}): is a broker running there?"
             ) from None
@@ -272,6 +274,13 @@ class Connection(asyncio.BufferedProtocol):
                 each.future.set_exception(error)
                 # Whoever has given up waiting is not told twice.
                 each.future.exception()
+
+
+def _reason(error: OSError) -> str:
+    """Say why a connection failed in the system's words, those of asyncio are about itself."""
+    # A host with several addresses fails for each; the errors are joined to one text.
+    numbers = [str(error.errno)] if error.errno else re.findall(r"\[Errno (\d+)\]", str(error))
+    return ", ".join(dict.fromkeys(os.strerror(int(each)) for each in numbers)) or str(error)
 
 
 def _is_version_refused(pending: _Pending, frame: Buffer) -> bool:

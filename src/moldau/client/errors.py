@@ -41,6 +41,7 @@ class KafkaError(ClientError):
             self.code = ErrorCode.UNKNOWN_SERVER_ERROR
             message = message or f"error {code}, which is unknown here"
         self.what = what
+        self.message = message
         parts = [part for part in (what, self.code.name, message) if part]
         hint = HINTS.get(self.code)
         super().__init__(": ".join(parts) + (f" ({hint})" if hint else ""))
