@@ -40,9 +40,11 @@ class Admin(Synchronous[AsyncAdmin]):
 
     list_topics = waiting(AsyncAdmin.list_topics)
     describe_topics = waiting(AsyncAdmin.describe_topics)
+    eligible_leaders = waiting(AsyncAdmin.eligible_leaders)
     create_topic = waiting(AsyncAdmin.create_topic)
     create_partitions = waiting(AsyncAdmin.create_partitions)
     delete_topics = waiting(AsyncAdmin.delete_topics)
+    list_config_resources = waiting(AsyncAdmin.list_config_resources)
     describe_configs = waiting(AsyncAdmin.describe_configs)
     alter_configs = waiting(AsyncAdmin.alter_configs)
     list_offsets = waiting(AsyncAdmin.list_offsets)

@@ -26,6 +26,10 @@ from moldau.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from moldau.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
 SET: Final = 0
 DELETE: Final = 1
@@ -38,6 +42,23 @@ AnyKind = TypeVar("AnyKind", ConfigSource, ConfigType)
 
 class ConfigAdmin(AdminBase):
     """The configs of everything that has some."""
+
+    async def list_config_resources(self, kind: ResourceType) -> list[ConfigResource]:
+        """Return what of a kind has configs: clients' metrics and groups are listed nowhere else."""
+
+        async def ask(connection: Connection) -> list[ConfigResource]:
+            request = ListConfigResourcesRequest()
+            if connection.version_of(ListConfigResourcesRequest) >= 1:
+                request.resource_types = [kind]
+            answer = await connection.call(request, ListConfigResourcesResponse)
+            check(answer.error_code, "list config resources")
+            return [
+                ConfigResource(kind, each.resource_name)
+                for each in answer.config_resources
+                if each.resource_type == kind
+            ]
+
+        return sorted(await self._ask_any(ask, "list config resources"))
 
     async def describe_configs(
         self,

@@ -6,7 +6,7 @@ from moldau.client.admin_base import PASSING, AdminBase
 from moldau.client.admin_configs import config_text
 from moldau.client.cluster import Topic
 from moldau.client.connection import Connection
-from moldau.client.descriptions import CreatedTopic
+from moldau.client.descriptions import CreatedTopic, EligibleLeaders
 from moldau.client.errors import KafkaError, check
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -25,6 +25,12 @@ from moldau.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
+)
+from moldau.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
 )
 
 DEFAULT = -1
@@ -46,6 +52,33 @@ class TopicAdmin(AdminBase):
             return await self._cluster.ask_topics(list(names))
 
         return await self._cluster.retry(ask, "describe topics")
+
+    async def eligible_leaders(self, topic: str) -> dict[int, EligibleLeaders]:
+        """Return who may lead each partition of a topic beside those in sync (KIP-966).
+
+        `KafkaError` UNSUPPORTED_VERSION from a broker before Kafka 3.9.
+        """
+
+        async def ask(connection: Connection) -> dict[int, EligibleLeaders]:
+            request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)])
+            found: dict[int, EligibleLeaders] = {}
+            while True:
+                answer = await connection.call(request, DescribeTopicPartitionsResponse)
+                for row in answer.topics:
+                    check(row.error_code, f"topic {topic}")
+                    for each in row.partitions:
+                        found[each.partition_index] = EligibleLeaders(
+                            tuple(each.eligible_leader_replicas or ()),
+                            tuple(each.last_known_elr or ()),
+                        )
+                if answer.next_cursor is None:
+                    return found
+                place = answer.next_cursor
+                request.cursor = Cursor(
+                    topic_name=place.topic_name, partition_index=place.partition_index
+                )
+
+        return await self._ask_any(ask, f"describe topic {topic}")
 
     async def create_topic(
         self,

@@ -104,6 +104,15 @@ class CreatedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class EligibleLeaders:
+    """Who may lead a partition when nobody is in sync (KIP-966)."""
+
+    replicas: Sequence[int]
+    last_known: Sequence[int]
+    """The last one, where even those are gone."""
+
+
+@dataclass(frozen=True, slots=True)
 class ListedOffset:
     """An offset that was looked up."""
 
