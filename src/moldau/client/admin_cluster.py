@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from moldau.client.admin_base import AdminBase
 from moldau.client.cluster import Node
-from moldau.client.connection import Connection
+from moldau.client.connection import Connection, hello
 from moldau.client.descriptions import (
     ClusterDescription,
     FeaturesDescription,
@@ -13,7 +13,7 @@ from moldau.client.descriptions import (
 )
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.kernel.ids import TopicPartition
-from moldau.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from moldau.protocol.messages.api_versions import ApiVersionsResponse
 from moldau.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -78,7 +78,7 @@ class ClusterAdmin(AdminBase):
         """Return the feature levels that a broker supports, and the cluster's."""
 
         async def ask(connection: Connection) -> FeaturesDescription:
-            answer = await connection.call(ApiVersionsRequest(), ApiVersionsResponse)
+            answer = await connection.call(hello(), ApiVersionsResponse)
             check(answer.error_code, "describe features")
             return FeaturesDescription(
                 {

@@ -162,11 +162,8 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _say_hello(self) -> None:
         self._versions[API_VERSIONS] = (0, HELLO_VERSION)
-        request = ApiVersionsRequest(
-            client_software_name="moldau", client_software_version=moldau.__version__
-        )
         # A broker that does not know this version says so in the format of version 0 (KIP-511).
-        future = self.send(request, ApiVersionsResponse, HELLO_VERSION)
+        future = self.send(hello(), ApiVersionsResponse, HELLO_VERSION)
         answer = await future
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             answer = await self.send(ApiVersionsRequest(), ApiVersionsResponse, 0)
@@ -281,6 +278,13 @@ def _reason(error: OSError) -> str:
     # A host with several addresses fails for each; the errors are joined to one text.
     numbers = [str(error.errno)] if error.errno else re.findall(r"\[Errno (\d+)\]", str(error))
     return ", ".join(dict.fromkeys(os.strerror(int(each)) for each in numbers)) or str(error)
+
+
+def hello() -> ApiVersionsRequest:
+    """Return the question what a broker can, with who is asking: brokers want to know."""
+    return ApiVersionsRequest(
+        client_software_name="moldau", client_software_version=moldau.__version__
+    )
 
 
 def _is_version_refused(pending: _Pending, frame: Buffer) -> bool:
