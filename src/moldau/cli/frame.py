@@ -77,7 +77,7 @@ def run(
             import traceback  # noqa: PLC0415
 
             traceback.print_exc()
-        complain(explain(error), program)
+        complain(explain(error) + _further(error, options), program)
         return FAILED
     return code
 
@@ -91,6 +91,14 @@ def explain(error: Exception) -> str:
     return (
         f"{type(error).__name__}: {error}: this should not happen; `--verbose` shows where it did"
     )
+
+
+def _further(error: Exception, options: argparse.Namespace) -> str:
+    """Say who tells more of an address that does not work."""
+    server = getattr(options, "bootstrap_server", None)
+    if server is None or type(error).__name__ not in ("NotKafkaError", "UnreachableError"):
+        return ""
+    return f" (`moldau doctor -b {server}` looks closer)"
 
 
 def _is_of_the_client(error: Exception) -> bool:
