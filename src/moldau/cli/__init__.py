@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain_yourself(arguments: Sequence[str]) -> int:
-    from moldau.cli.frame import Parser  # noqa: PLC0415
+    from moldau.cli.frame import Parser
 
     lines = [f"  {name:<12}{about}" for name, about in COMMANDS.items()]
     parser = Parser(
@@ -53,7 +53,7 @@ def _explain_yourself(arguments: Sequence[str]) -> int:
     known, unknown = parser.parse_known_args(arguments)
     del known
     if unknown:
-        from difflib import get_close_matches  # noqa: PLC0415
+        from difflib import get_close_matches
 
         near = get_close_matches(unknown[0], COMMANDS, 1)
         parser.error(

@@ -66,9 +66,9 @@ def _levels_of(path: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterat
     about: dict[str, str] = {}
     takes_topic = False
     below: list[tuple[tuple[str, ...], argparse.ArgumentParser]] = []
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for choice in action._choices_actions:
+    for action in parser._actions:  # noqa: SLF001 - argparse shows them nowhere else
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for choice in action._choices_actions:  # noqa: SLF001
                 about[choice.dest] = choice.help or ""
             below += [((*path, name), each) for name, each in action.choices.items()]
         elif action.option_strings:
@@ -101,7 +101,8 @@ _moldau() {{
     esac
   done
   _moldau_words "$path"
-  [ -n "$topics" ] && [[ "$word" != -* ]] && words="$words $(moldau topics list --names 2>/dev/null)"
+  [ -n "$topics" ] && [[ "$word" != -* ]] \\
+    && words="$words $(moldau topics list --names 2>/dev/null)"
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }}
 _moldau_words() {{

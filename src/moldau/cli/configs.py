@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
+    from moldau.client.admin import Admin
 
     with Admin(options.bootstrap_server, config=client_config(options)) as admin:
         resource = resource_of(options.kind, options.name)
@@ -86,7 +86,7 @@ def _work(options: argparse.Namespace) -> None:
 
 def resource_of(kind: str, name: str) -> "ConfigResource":
     """Return what has the settings; `CommandError` if it cannot be named so."""
-    from moldau.client.descriptions import ConfigResource, ResourceType  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigResource, ResourceType
 
     if kind == "broker" and name == DEFAULT:
         name = ""
@@ -111,9 +111,7 @@ def _show(admin: "Admin", resource: "ConfigResource", options: argparse.Namespac
                 "key": entry.name,
                 "value": _value(entry),
                 "from": source_name(entry),
-                "instead_of": " ".join(
-                    f"{each.name}={each.value}" for each in entry.synonyms[1:]
-                ),
+                "instead_of": " ".join(f"{each.name}={each.value}" for each in entry.synonyms[1:]),
             }
             for entry in sorted(entries, key=lambda each: each.name)
         ],

@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.consumer import Consumer  # noqa: PLC0415
+    from moldau.client.consumer import Consumer
 
     offset = options.offset
     if offset is not None and offset not in ("earliest", "latest") and not offset.isdecimal():
@@ -132,7 +132,9 @@ def taken(
     handed = 0
     last = time.monotonic()
     while count is None or handed < count:
-        records = consumer.poll(POLL_MS if timeout_seconds is None else _wait_ms(last, timeout_seconds))
+        records = consumer.poll(
+            POLL_MS if timeout_seconds is None else _wait_ms(last, timeout_seconds)
+        )
         for record in records:
             if count is not None and handed >= count:
                 return

@@ -57,18 +57,18 @@ def _findings(options: argparse.Namespace) -> "Iterator[Finding]":
     if options.bootstrap_server is not None or options.data is None:
         yield from _network_findings(options, cluster_ids)
     for directory in options.data or ():
-        from moldau.cli.checks.directory import check_directory  # noqa: PLC0415
+        from moldau.cli.checks.directory import check_directory
 
         yield from check_directory(Path(directory), cluster_ids[0] if cluster_ids else None)
 
 
 def _network_findings(options: argparse.Namespace, cluster_ids: list[str]) -> "Iterator[Finding]":
     """Look at all addresses, and through the first that works at the cluster."""
-    from moldau.cli.checks.address import check_address, check_cluster  # noqa: PLC0415
-    from moldau.cli.checks.finding import problem  # noqa: PLC0415
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.errors import ClientError, ConfigError  # noqa: PLC0415
-    from moldau.client.settings import addresses_of  # noqa: PLC0415
+    from moldau.cli.checks.address import check_address, check_cluster
+    from moldau.cli.checks.finding import problem
+    from moldau.client.admin import Admin
+    from moldau.client.errors import ClientError, ConfigError
+    from moldau.client.settings import addresses_of
 
     try:
         addresses = addresses_of(options.bootstrap_server or DEFAULT_SERVER)

@@ -74,7 +74,7 @@ def run(
         parser.error(str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody wants to read a traceback
         if getattr(options, "verbose", False):
-            import traceback  # noqa: PLC0415
+            import traceback
 
             traceback.print_exc()
         complain(explain(error) + _further(error, options), program)

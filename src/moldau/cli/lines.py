@@ -58,7 +58,9 @@ class LineFormat:
             return []
         headers = []
         for pair in part.split(self.headers_separator) if part else ():
-            name, value = self._split(number, pair, self.header_key_separator, "header key separator")
+            name, value = self._split(
+                number, pair, self.header_key_separator, "header key separator"
+            )
             if name is None:
                 name, value = pair, b""
             headers.append((name.decode(errors="replace"), self._value(value)))

@@ -49,7 +49,10 @@ class Window(NamedTuple):
     def percentiles_ms(self, *fractions: float) -> list[float]:
         """Return the latencies that these fractions of the records did not exceed."""
         ordered = sorted(self.latencies_ms)
-        return [ordered[min(len(ordered) - 1, int(len(ordered) * each))] if ordered else 0.0 for each in fractions]
+        return [
+            ordered[min(len(ordered) - 1, int(len(ordered) * each))] if ordered else 0.0
+            for each in fractions
+        ]
 
 
 class ProduceLoad:

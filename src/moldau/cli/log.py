@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> int:
-    from moldau.cli.dump.rows import rows_of  # noqa: PLC0415
+    from moldau.cli.dump.rows import rows_of
 
     progress = Progress()
     faults = files = 0
@@ -74,7 +74,7 @@ def _work(options: argparse.Namespace) -> int:
 
 def _files(paths: Sequence[str]) -> Iterator[Path]:
     """Walk the files that can be read here; what is named and is none of them is an error."""
-    from moldau.cli.dump.rows import is_known  # noqa: PLC0415
+    from moldau.cli.dump.rows import is_known
 
     for text in paths:
         path = Path(text)
@@ -93,7 +93,7 @@ def _files(paths: Sequence[str]) -> Iterator[Path]:
 
 def text_of(row: "Row") -> str:
     """Say a row in words."""
-    from moldau.cli.dump.messages import compact  # noqa: PLC0415
+    from moldau.cli.dump.messages import compact
 
     match row["kind"]:
         case "batch":
@@ -105,14 +105,12 @@ def text_of(row: "Row") -> str:
             return f"  {place}  {compact(key)}  {compact(value)}  {headers}".rstrip()
         case "control" | "metadata":
             return f"  {row['offset']}  {row['type']}  {compact(row['data'])}"
-        case "index":
-            return f"offset {row['offset']} at byte {row['position']}"
         case "time":
-            return f"{moment(row['timestamp'])} up to offset {row['offset']}"
-        case "offset":
-            return f"{row['topic']}-{row['partition']} {row['offset']}"
+            return f"{moment(row['timestamp'])}  offset {row['offset']}"
         case _:
-            return "  ".join(f"{name} {value}" for name, value in row.items() if name != "kind")
+            return "  ".join(
+                f"{name.replace('_', ' ')} {value}" for name, value in row.items() if name != "kind"
+            )
 
 
 def _batch_text(row: "Row") -> str:

@@ -52,4 +52,3 @@ def load_settings(options: argparse.Namespace, *assignments: str) -> Loaded | No
     for line in loaded.errors:
         complain(f"error: {line}")
     return None if loaded.settings is None else loaded
-

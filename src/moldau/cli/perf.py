@@ -19,9 +19,7 @@ EXAMPLES = """examples:
 
 def make_parser() -> Parser:
     """Return what reads the command line."""
-    parser = Parser(
-        "moldau perf", description="Measure producing and consuming.", epilog=EXAMPLES
-    )
+    parser = Parser("moldau perf", description="Measure producing and consuming.", epilog=EXAMPLES)
     actions = parser.add_subparsers(metavar="ACTION", required=True, dest="action")
     parent = target_options()
     produce = actions.add_parser(
@@ -90,7 +88,7 @@ def _work(options: argparse.Namespace) -> int | None:
 async def _produce(
     options: argparse.Namespace, config: dict[str, object], report: Callable[[Window], None]
 ) -> Window:
-    from moldau.client.producer import AsyncProducer  # noqa: PLC0415
+    from moldau.client.producer import AsyncProducer
 
     if options.acks is not None:
         config["acks"] = options.acks
@@ -105,7 +103,7 @@ async def _produce(
 async def _consume(
     options: argparse.Namespace, config: dict[str, object], report: Callable[[Window], None]
 ) -> tuple[Window, bool]:
-    from moldau.client.consumer import AsyncConsumer  # noqa: PLC0415
+    from moldau.client.consumer import AsyncConsumer
 
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
         await consumer.assign_topics(options.topic)

@@ -33,7 +33,9 @@ def make_parser() -> Parser:
     """Return what reads the command line."""
     parser = Parser("moldau produce", description="Send lines as records.", epilog=EXAMPLES)
     parser.add_argument("topic", metavar="TOPIC", help="where to")
-    parser.add_argument("file", metavar="FILE", nargs="?", help="the lines (default: what is typed)")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="the lines (default: what is typed)"
+    )
     parser.add_argument(
         "--key-separator", metavar="TEXT", help="the key stands before it (default: no keys)"
     )
@@ -61,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.producer import Producer  # noqa: PLC0415
+    from moldau.client.producer import Producer
 
     if options.key is not None and options.key_separator is not None:
         raise UsageError("--key and --key-separator exclude each other")
@@ -76,17 +78,13 @@ def _work(options: argparse.Namespace) -> None:
     form = LineFormat(
         key_separator=None if options.key_separator is None else options.key_separator.encode()
     )
-    headers = [
-        (name, value.encode()) for name, value in parse_assignments(options.header).items()
-    ]
+    headers = [(name, value.encode()) for name, value in parse_assignments(options.header).items()]
     key = None if options.key is None else options.key.encode()
     with Producer(options.bootstrap_server, config=config) as producer:
         sending = Sending(producer, options.topic, partition=options.partition)
         lines = in_time(_lines(options.file), options.rate)
         for record in form.records(lines):
-            sending.send(
-                LineRecord([*headers, *record.headers], key or record.key, record.value)
-            )
+            sending.send(LineRecord([*headers, *record.headers], key or record.key, record.value))
         sending.finish()
     if options.json:
         print_json({"topic": options.topic, "records": sending.count})
@@ -123,9 +121,7 @@ def in_time(lines: Iterable[bytes], rate: float | None) -> Iterator[bytes]:
 class Sending:
     """Sends records to one topic, and remembers what went wrong first."""
 
-    def __init__(
-        self, producer: "Producer", topic: str, *, partition: int | None = None
-    ) -> None:
+    def __init__(self, producer: "Producer", topic: str, *, partition: int | None = None) -> None:
         self.count = 0
         self._producer = producer
         self._topic = topic

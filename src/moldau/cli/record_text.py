@@ -20,8 +20,8 @@ def _number(layout: str) -> Callable[[bytes], bytes]:
     def read(data: bytes) -> bytes:
         if len(data) != form.size:
             raise CommandError(
-                f"a number of {form.size} bytes is wanted, and there are {len(data)}: choose another"
-                " deserializer"
+                f"a number of {form.size} bytes is wanted, and there are {len(data)}: choose"
+                " another deserializer"
             )
         return str(form.unpack(data)[0]).encode()
 
@@ -73,7 +73,9 @@ class RecordFormat:
             parts.append(b"Delivery:NOT_PRESENT")
         if self.epoch:
             epoch = record.leader_epoch
-            parts.append(b"Epoch:%d" % epoch if epoch is not None and epoch >= 0 else b"Epoch:NOT_PRESENT")
+            parts.append(
+                b"Epoch:%d" % epoch if epoch is not None and epoch >= 0 else b"Epoch:NOT_PRESENT"
+            )
         if self.headers:
             parts.append(self._headers(record))
         if self.key:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from moldau.cli.frame import CommandError
+from moldau.cli.frame import CommandError, Parser
 
 DEFAULT_SERVER: Final = "localhost:9092"
 
@@ -37,9 +37,9 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line")
 
 
-def target_options() -> argparse.ArgumentParser:
+def target_options() -> Parser:
     """Return the options of commands that print tables, as a parent of their parsers."""
-    parent = argparse.ArgumentParser(add_help=False)
+    parent = Parser("", add_help=False)
     add_json_option(parent)
     add_target_options(parent)
     return parent
@@ -52,7 +52,7 @@ def client_config(options: argparse.Namespace) -> dict[str, object]:
 
 def read_config(path: str) -> dict[str, str]:
     """Read a properties file; `CommandError` if that is impossible."""
-    from moldau.metadata.settings.properties import (  # noqa: PLC0415
+    from moldau.metadata.settings.properties import (
         PropertiesError,
         parse_properties,
     )

@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> int | None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
+    from moldau.client.admin import Admin
 
     work = {
         "list": _list,
@@ -116,17 +116,19 @@ def replication_factor(topic: "Topic") -> int:
 
 
 def _describe(admin: "Admin", options: argparse.Namespace) -> int | None:
-    from moldau.client.descriptions import ConfigResource, ResourceType  # noqa: PLC0415
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.kernel.ids import TopicPartition  # noqa: PLC0415
-    from moldau.kernel.uuid_text import uuid_to_text  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigResource, ResourceType
+    from moldau.client.errors import KafkaError
+    from moldau.kernel.ids import TopicPartition
+    from moldau.kernel.uuid_text import uuid_to_text
 
     names = options.topics
     found = admin.describe_topics(names) if names else admin.list_topics()
     topics = [topic for topic in found.values() if not isinstance(topic, KafkaError)]
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
     configs = admin.describe_configs(resources)
-    places = [TopicPartition(topic.name, each.index) for topic in topics for each in topic.partitions]
+    places = [
+        TopicPartition(topic.name, each.index) for topic in topics for each in topic.partitions
+    ]
     starts = admin.list_offsets(dict.fromkeys(places, "earliest"))
     ends = admin.list_offsets(dict.fromkeys(places, "latest"))
     for number, (topic, resource) in enumerate(zip(topics, resources, strict=True)):
@@ -143,8 +145,8 @@ def _describe(admin: "Admin", options: argparse.Namespace) -> int | None:
                 "replicas": list(each.replicas),
                 "in_sync": list(each.in_sync),
                 "offline": list(each.offline),
-                "earliest": getattr(starts[topic.name, each.index], "offset", None),
-                "latest": getattr(ends[topic.name, each.index], "offset", None),
+                "earliest": getattr(starts[TopicPartition(topic.name, each.index)], "offset", None),
+                "latest": getattr(ends[TopicPartition(topic.name, each.index)], "offset", None),
             }
             for each in topic.partitions
         ]
@@ -155,7 +157,11 @@ def _describe(admin: "Admin", options: argparse.Namespace) -> int | None:
         print(f"{'' if number == 0 else chr(10)}{topic.name}  id {uuid_to_text(topic.topic_id)}")
         for name, value in own.items():
             print(f"  {name}={value}")
-        print(table([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows]))
+        print(
+            table(
+                [name.replace("_", " ") for name in rows[0]], [list(row.values()) for row in rows]
+            )
+        )
     return complain_of(found.values())
 
 
@@ -168,9 +174,9 @@ def complain_of(results: "Iterable[object]") -> int | None:
 
 
 def _create(admin: "Admin", options: argparse.Namespace) -> None:
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.kernel.uuid_text import uuid_to_text  # noqa: PLC0415
-    from moldau.protocol.errors import ErrorCode  # noqa: PLC0415
+    from moldau.client.errors import KafkaError
+    from moldau.kernel.uuid_text import uuid_to_text
+    from moldau.protocol.errors import ErrorCode
 
     try:
         created = admin.create_topic(
@@ -204,7 +210,7 @@ def counted(number: int, what: str) -> str:
 
 
 def _delete(admin: "Admin", options: argparse.Namespace) -> int | None:
-    from moldau.protocol.errors import ErrorCode  # noqa: PLC0415
+    from moldau.protocol.errors import ErrorCode
 
     answers = admin.delete_topics(options.topics)
     remaining: list[KafkaError] = []
@@ -220,7 +226,7 @@ def _delete(admin: "Admin", options: argparse.Namespace) -> int | None:
 
 
 def _alter(admin: "Admin", options: argparse.Namespace) -> None:
-    from moldau.client.descriptions import ConfigResource, ResourceType  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigResource, ResourceType
 
     if options.partitions is not None:
         admin.create_partitions(options.topic, options.partitions)

@@ -44,7 +44,7 @@ class ConfigAdmin(AdminBase):
     """The configs of everything that has some."""
 
     async def list_config_resources(self, kind: ResourceType) -> list[ConfigResource]:
-        """Return what of a kind has configs: clients' metrics and groups are listed nowhere else."""
+        """Return what has configs, of a kind: clients' metrics and groups are listed only here."""
 
         async def ask(connection: Connection) -> list[ConfigResource]:
             request = ListConfigResourcesRequest()

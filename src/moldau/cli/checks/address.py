@@ -127,8 +127,8 @@ def _speaks_tls(host: str, port: int) -> bool:
 
 def check_cluster(admin: "Admin", host: str, port: int) -> Iterator[Finding]:
     """Look at the cluster behind an address that works."""
-    import moldau  # noqa: PLC0415
-    from moldau.metadata.features import LEVELS, METADATA_VERSION  # noqa: PLC0415
+    import moldau
+    from moldau.metadata.features import LEVELS, METADATA_VERSION
 
     features = admin.describe_features()
     level = features.finalized.get(METADATA_VERSION)
@@ -173,7 +173,9 @@ def _check_partitions(admin: "Admin") -> Iterator[Finding]:
     partitions = [(topic.name, each) for topic in topics for each in topic.partitions]
     headless = [f"{name}-{each.index}" for name, each in partitions if each.leader < 0]
     behind = [
-        f"{name}-{each.index}" for name, each in partitions if len(each.in_sync) < len(each.replicas)
+        f"{name}-{each.index}"
+        for name, each in partitions
+        if len(each.in_sync) < len(each.replicas)
     ]
     if headless:
         yield problem(

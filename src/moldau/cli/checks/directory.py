@@ -51,7 +51,7 @@ def check_directory(path: Path, cluster_id: str | None) -> Iterator[Finding]:
 
 
 def _user() -> str:
-    import getpass  # noqa: PLC0415
+    import getpass
 
     try:
         return getpass.getuser()

@@ -53,12 +53,16 @@ def metadata_text(record: Record) -> str:
         message, version = decode_record(value), version_of(value)
     except (ProtocolError, UnknownRecordError) as error:
         return f"Error at {record.offset}, skipping. {error}"
-    return compact({"type": type_name(message), "version": version, "data": as_json(message, version)})
+    return compact(
+        {"type": type_name(message), "version": version, "data": as_json(message, version)}
+    )
 
 
 def type_name(message: Message) -> str:
     """Return the name of a metadata record's type, as Kafka's enumeration has it."""
-    words = "".join(f"_{letter}" if letter.isupper() else letter for letter in type(message).__name__)
+    words = "".join(
+        f"_{letter}" if letter.isupper() else letter for letter in type(message).__name__
+    )
     return words.lstrip("_").upper()
 
 

@@ -116,7 +116,9 @@ def _record_row(record: Record) -> Row:
         "timestamp": record.timestamp,
         **text_or_base64("key", record.key),
         **text_or_base64("value", record.value),
-        "headers": [{"name": name, **text_or_base64("value", value)} for name, value in record.headers],
+        "headers": [
+            {"name": name, **text_or_base64("value", value)} for name, value in record.headers
+        ],
     }
 
 
@@ -146,7 +148,8 @@ def _offset_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001
     if deep and path.with_suffix(".log").exists():
         for fault in indexes.offset_index_faults(path, entries):
             yield _fault(
-                path, f"the entry of offset {fault.entry.offset} leads to a batch up to {fault.found}"
+                path,
+                f"the entry of offset {fault.entry.offset} leads to a batch up to {fault.found}",
             )
 
 
@@ -190,7 +193,12 @@ def _epoch_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT00
 
 def _checkpoint_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT001
     for place, offset in parse_offsets(str(path), path.read_bytes()).items():
-        yield {"kind": "offset", "topic": place.topic, "partition": place.partition, "offset": offset}
+        yield {
+            "kind": "offset",
+            "topic": place.topic,
+            "partition": place.partition,
+            "offset": offset,
+        }
 
 
 _READERS: Final = {

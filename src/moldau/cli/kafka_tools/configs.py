@@ -95,8 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.settings import ClientSettings  # noqa: PLC0415
+    from moldau.client.admin import Admin
+    from moldau.client.settings import ClientSettings
 
     if options.alter == options.describe:
         raise UsageError("Command must include exactly one action: --describe, --alter")
@@ -143,7 +143,7 @@ def _entity(options: argparse.Namespace) -> tuple[str, str | None]:
 
 
 def _resource(kind: str, name: str) -> "ConfigResource":
-    from moldau.client.descriptions import ConfigResource, ResourceType  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigResource, ResourceType
 
     return ConfigResource(ResourceType[KINDS[kind]], name)
 
@@ -204,7 +204,7 @@ def _describe(admin: "Admin", kind: str, name: str | None, *, show_all: bool) ->
 
 
 def _all_of(admin: "Admin", kind: str) -> list[str]:
-    from moldau.client.descriptions import ResourceType  # noqa: PLC0415
+    from moldau.client.descriptions import ResourceType
 
     match kind:
         case "topics":
@@ -218,7 +218,7 @@ def _all_of(admin: "Admin", kind: str) -> list[str]:
 
 def _own_source(kind: str, *, is_default: bool) -> "ConfigSource":
     """Return the source of what was set on an entity itself."""
-    from moldau.client.descriptions import ConfigSource  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigSource
 
     return {
         "topics": ConfigSource.TOPIC,

@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.client.settings import ClientSettings  # noqa: PLC0415
+    from moldau.client.admin import Admin
+    from moldau.client.errors import KafkaError
+    from moldau.client.settings import ClientSettings
 
     offsets = read_offsets(options.offset_json_file)
     config = client_settings(ClientSettings, options)
@@ -60,7 +60,7 @@ def _work(options: argparse.Namespace) -> None:
 
 def read_offsets(path: str) -> "dict[TopicPartition, int]":
     """Read the file that says what to delete; `CommandError` if it does not."""
-    from moldau.kernel.ids import TopicPartition  # noqa: PLC0415
+    from moldau.kernel.ids import TopicPartition
 
     try:
         content: Any = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import CommandError, Parser, complain, run
-from moldau.cli.kafka_tools.face import add_java_options, face_parser
+from moldau.cli.kafka_tools.face import add_java_class_option, face_parser
 
 if TYPE_CHECKING:
     from moldau._native.records import Record
@@ -19,6 +19,11 @@ NOT_YET: Final = (
     "--transaction-log-decoder",
     "--remote-log-metadata-decoder",
     "--share-group-state-decoder",
+)
+DECODERS: Final = (
+    "org.apache.kafka.tools.api.StringDecoder",
+    "org.apache.kafka.tools.api.DefaultDecoder",
+    "kafka.serializer.StringDecoder",
 )
 CONTROL_NAMES: Final = {
     "SNAPSHOT_HEADER": "SnapshotHeader",
@@ -52,7 +57,8 @@ def make_parser() -> Parser:
     parser.add_argument("--max-message-size", type=int, metavar="N", help="taken, of no effect")
     for name in NOT_YET:
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
-    add_java_options(parser, "--key-decoder-class", "--value-decoder-class")
+    for name in ("--key-decoder-class", "--value-decoder-class"):
+        add_java_class_option(parser, name, DECODERS)
     return parser
 
 
@@ -92,11 +98,9 @@ def _work(options: argparse.Namespace) -> None:
         print(complaint, file=sys.stderr)
 
 
-def _segment_lines(
-    path: Path, options: argparse.Namespace, complaints: list[str]
-) -> Iterator[str]:
-    from moldau.cli.dump.segment import Segment  # noqa: PLC0415
-    from moldau.metadata.snapshot import find_snapshot_id  # noqa: PLC0415
+def _segment_lines(path: Path, options: argparse.Namespace, complaints: list[str]) -> Iterator[str]:
+    from moldau.cli.dump.segment import Segment
+    from moldau.metadata.snapshot import find_snapshot_id
 
     if path.suffix == ".log":
         yield f"Log starting offset: {int(path.stem)}"
@@ -123,11 +127,15 @@ def _segment_lines(
 
 
 def _batch_line(stored: "StoredBatch") -> str:
-    from moldau.log.producer_state import last_sequence_of  # noqa: PLC0415
-    from moldau.records.compression import Codec  # noqa: PLC0415
+    from moldau.log.producer_state import last_sequence_of
+    from moldau.records.compression import Codec
 
     batch = stored.batch
-    horizon = f"OptionalLong[{batch.base_timestamp}]" if batch.has_delete_horizon else "OptionalLong.empty"
+    horizon = (
+        f"OptionalLong[{batch.base_timestamp}]"
+        if batch.has_delete_horizon
+        else "OptionalLong.empty"
+    )
     return (
         f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset}"
         f" count: {batch.record_count} baseSequence: {batch.base_sequence}"
@@ -153,7 +161,7 @@ def _lower(flag: object) -> str:
 def _record_line(
     stored: "StoredBatch", number: int, record: "Record", options: argparse.Namespace
 ) -> str:
-    from moldau.cli.dump.messages import metadata_text  # noqa: PLC0415
+    from moldau.cli.dump.messages import metadata_text
 
     batch = stored.batch
     parts = []
@@ -185,7 +193,7 @@ def _size(data: bytes | None) -> int:
 
 
 def _control_text(record: "Record") -> str:
-    from moldau.cli.dump.messages import as_json, compact, read_control  # noqa: PLC0415
+    from moldau.cli.dump.messages import as_json, compact, read_control
 
     control, name = read_control(record)
     value = control.value
@@ -196,10 +204,8 @@ def _control_text(record: "Record") -> str:
     return f"controlType: {name}({control.type})"
 
 
-def _offset_lines(
-    path: Path, options: argparse.Namespace, complaints: list[str]
-) -> Iterator[str]:
-    from moldau.cli.dump.indexes import offset_index_faults, read_offset_index  # noqa: PLC0415
+def _offset_lines(path: Path, options: argparse.Namespace, complaints: list[str]) -> Iterator[str]:
+    from moldau.cli.dump.indexes import offset_index_faults, read_offset_index
 
     entries = read_offset_index(path)
     if not entries:
@@ -219,10 +225,8 @@ def _offset_lines(
         complaints += [f"Mismatches in :{path.absolute()}", *faults]
 
 
-def _time_lines(
-    path: Path, options: argparse.Namespace, complaints: list[str]
-) -> Iterator[str]:
-    from moldau.cli.dump.indexes import read_time_index, time_index_faults  # noqa: PLC0415
+def _time_lines(path: Path, options: argparse.Namespace, complaints: list[str]) -> Iterator[str]:
+    from moldau.cli.dump.indexes import read_time_index, time_index_faults
 
     entries = read_time_index(path)
     if options.index_sanity_check:
@@ -254,7 +258,7 @@ def _time_fault(fault: "Fault") -> str:
 
 
 def _producer_lines(path: Path) -> Iterator[str]:
-    from moldau.cli.dump.indexes import read_producers  # noqa: PLC0415
+    from moldau.cli.dump.indexes import read_producers
 
     for state in read_producers(path):
         first = state.transaction_first_offset
@@ -274,7 +278,7 @@ def _producer_lines(path: Path) -> Iterator[str]:
 
 
 def _aborted_lines(path: Path) -> Iterator[str]:
-    from moldau.cli.dump.indexes import read_aborted_index  # noqa: PLC0415
+    from moldau.cli.dump.indexes import read_aborted_index
 
     for entry in read_aborted_index(path):
         yield (

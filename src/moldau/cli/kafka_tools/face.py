@@ -2,9 +2,9 @@
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import moldau
 from moldau.cli.frame import FAILED, CommandError, Parser, complain
@@ -68,30 +68,24 @@ def add_command_property_option(parser: Parser, *others: str) -> None:
     )
 
 
-class _JavaOnly(argparse.Action):
-    """An option that names something which only Java can load."""
+def add_java_class_option(parser: Parser, name: str, known: Collection[str] = ()) -> None:
+    """Add an option that names a Java class: what it does is done here for those that are known."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,  # noqa: ARG002 - argparse's signature
-        values: Any,
-        option_string: str | None = None,
-    ) -> NoReturn:
-        parser.error(
-            f"{option_string} {values}: this names a Java class, which only Apache Kafka's own tool"
-            " can load: leave it out"
-        )
+    def check(value: str) -> str:
+        if value not in known:
+            parser.error(
+                f"{name} {value}: this names a Java class, which only Apache Kafka's own tool can"
+                " load: leave it out"
+            )
+        return value
 
-
-def add_java_options(parser: Parser, *names: str) -> None:
-    """Add options that are understood, and refused."""
-    for name in names:
-        parser.add_argument(name, action=_JavaOnly, metavar="CLASS", help=argparse.SUPPRESS)
+    parser.add_argument(name, type=check, metavar="CLASS", help=argparse.SUPPRESS)
 
 
 def client_settings(
-    kind: "type[ClientSettings]", options: argparse.Namespace, **given: object
+    kind: "type[ClientSettings]",
+    options: argparse.Namespace,
+    given: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the settings for a client: of the file, of single properties, of options.
 
@@ -108,12 +102,12 @@ def client_settings(
             settings[name] = value
         else:
             _refuse_or_warn(name, value)
-    settings |= {name: value for name, value in given.items() if value is not None}
+    settings |= {name: value for name, value in (given or {}).items() if value is not None}
     return settings
 
 
 def _refuse_or_warn(name: str, value: str) -> None:
-    from moldau.client.settings import JAVA_ONLY  # noqa: PLC0415
+    from moldau.client.settings import JAVA_ONLY
 
     if name in JAVA_ONLY and not SERIALIZERS.fullmatch(value):
         raise CommandError(
@@ -147,12 +141,16 @@ def message_of(error: "KafkaError") -> str:
     return error.message or f"{error.code.name}: {error}"
 
 
-def parse_properties_option(pairs: "list[str] | None") -> dict[str, str]:
-    """Take the values of `--property` and its like apart."""
-    return parse_assignments(pairs)
-
-
-def refuse_unknown(properties: Mapping[str, str], known: Iterable[str], option: str) -> None:
-    """Complain of properties that mean nothing here, as Kafka's tools ignore them."""
+def reader_properties(
+    file: str | None, pairs: list[str] | None, known: Collection[str]
+) -> dict[str, str]:
+    """Return what `--property` and its like say; what means nothing here is left out."""
+    properties = ({} if file is None else read_config(file)) | parse_assignments(pairs)
     for name in sorted(properties.keys() - set(known)):
-        complain(f"warning: {option} {name} is not known here, and left out")
+        complain(f"warning: the property {name} is not known here, and left out")
+    return properties
+
+
+def is_true(properties: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """Whether a property is set, in the way Java reads it."""
+    return properties.get(name, str(default)).strip().lower() == "true"

@@ -51,9 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.settings import ClientSettings  # noqa: PLC0415
-    from moldau.kernel.ids import TopicPartition  # noqa: PLC0415
+    from moldau.client.admin import Admin
+    from moldau.client.settings import ClientSettings
+    from moldau.kernel.ids import TopicPartition
 
     spec = _spec(options.time)
     wanted = _filter(options)

@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.settings import ClientSettings  # noqa: PLC0415
+    from moldau.client.admin import Admin
+    from moldau.client.settings import ClientSettings
 
     if not options.describe:
         raise UsageError('Missing required argument "[describe]"')

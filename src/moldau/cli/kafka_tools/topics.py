@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> int | None:
-    from moldau.client.admin import Admin  # noqa: PLC0415
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.client.settings import ClientSettings  # noqa: PLC0415
+    from moldau.client.admin import Admin
+    from moldau.client.errors import KafkaError
+    from moldau.client.settings import ClientSettings
 
     chosen = [action for action in ACTIONS if getattr(options, action)]
     if len(chosen) != 1:
@@ -102,8 +102,8 @@ def _work(options: argparse.Namespace) -> int | None:
 
 
 def _create(admin: "Admin", options: argparse.Namespace) -> None:
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.protocol.errors import ErrorCode  # noqa: PLC0415
+    from moldau.client.errors import KafkaError
+    from moldau.protocol.errors import ErrorCode
 
     if "." in options.topic or "_" in options.topic:
         print(
@@ -136,7 +136,7 @@ def _assignment(text: str) -> list[list[int]]:
 
 def _named(admin: "Admin", options: argparse.Namespace, *, must_exist: bool) -> "list[Topic]":
     """Return the topics that the options mean."""
-    from moldau.kernel.uuid_text import uuid_to_text  # noqa: PLC0415
+    from moldau.kernel.uuid_text import uuid_to_text
 
     topics = [
         topic
@@ -179,7 +179,7 @@ def _delete(admin: "Admin", options: argparse.Namespace) -> None:
 
 
 def _describe(admin: "Admin", options: argparse.Namespace) -> None:
-    from moldau.client.descriptions import ConfigResource, ResourceType  # noqa: PLC0415
+    from moldau.client.descriptions import ConfigResource, ResourceType
 
     topics = _named(admin, options, must_exist=True)
     resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics}
@@ -202,7 +202,7 @@ def _describe(admin: "Admin", options: argparse.Namespace) -> None:
 
 
 def _topic_line(topic: "Topic", own: "list[ConfigEntry]") -> str:
-    from moldau.kernel.uuid_text import uuid_to_text  # noqa: PLC0415
+    from moldau.kernel.uuid_text import uuid_to_text
 
     configs = ",".join(f"{entry.name}={entry.value}" for entry in own)
     copies = len(topic.partitions[0].replicas) if topic.partitions else 0
@@ -214,8 +214,8 @@ def _topic_line(topic: "Topic", own: "list[ConfigEntry]") -> str:
 
 
 def _partition_lines(admin: "Admin", topic: "Topic") -> Iterator[str]:
-    from moldau.client.errors import KafkaError  # noqa: PLC0415
-    from moldau.protocol.errors import ErrorCode  # noqa: PLC0415
+    from moldau.client.errors import KafkaError
+    from moldau.protocol.errors import ErrorCode
 
     def numbers(brokers: Sequence[int]) -> str:
         return ",".join(map(str, brokers))
