@@ -37,7 +37,7 @@ struct ArrowArray {
     void *private_data;
 };
 
-#define ARROW_CHILDREN_MAX 6
+#define ARROW_CHILDREN_MAX 8
 #define ARROW_BUFFERS_MAX 3
 
 /* ---- schemas ---- */

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from moldau.client.connection import Connection
@@ -17,6 +17,7 @@ from moldau.client.errors import (
     UnreachableError,
 )
 from moldau.client.settings import ClientSettings, addresses_of
+from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.metadata import (
     MetadataRequest,
@@ -152,6 +153,26 @@ class Cluster:
     def forget(self, topic: str) -> None:
         """Believe no longer what is known of a topic: a broker has said otherwise."""
         self._topics.pop(topic, None)
+
+    def learn_leader(
+        self, key: TopicPartition, leader: int, leader_epoch: int, nodes: Iterable[Node] = ()
+    ) -> bool:
+        """Take over who leads a partition now, from an answer that says so (KIP-951).
+
+        False if that is nothing new.
+        """
+        known = self._topics.get(key.topic)
+        if known is None or key.partition >= len(known[0].partitions):
+            return False
+        topic, since = known
+        old = topic.partitions[key.partition]
+        if leader_epoch <= old.leader_epoch:
+            return False
+        self.nodes |= {node.node_id: node for node in nodes}
+        partitions = list(topic.partitions)
+        partitions[key.partition] = replace(old, leader=leader, leader_epoch=leader_epoch)
+        self._topics[key.topic] = replace(topic, partitions=partitions), since
+        return leader in self.nodes
 
     async def topic(self, name: str, *, may_create: bool = False) -> Topic:
         """Return a topic, asking for it if it is not known; `KafkaError` if there is none."""

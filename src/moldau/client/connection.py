@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 import moldau
 from moldau.client.errors import KafkaError, NotKafkaError, RequestTimeoutError, UnreachableError
+from moldau.client.frame_memory import FrameMemory
 from moldau.client.settings import ClientSettings
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS, api_of
@@ -45,8 +46,10 @@ class Connection(asyncio.BufferedProtocol):
         self._pending: deque[_Pending] = deque()
         self._correlation_id = 0
         self._lost: Exception | None = None
+        self.memory = FrameMemory()
+        """Where large answers are; who has read one may give its memory back."""
         # What was read: many small frames, or the beginning of one large one.
-        self._buffer = bytearray(READ_BYTES)
+        self._small = self._buffer = bytearray(READ_BYTES)
         self._end = 0
         self._wanted = 4
         self._room: asyncio.Event = asyncio.Event()
@@ -195,14 +198,16 @@ class Connection(asyncio.BufferedProtocol):
         """Return where to read to."""
         if self._wanted > len(self._buffer):
             # One large frame, and nothing behind it: its memory becomes the answer's.
-            grown = bytearray(self._wanted)
+            grown = self.memory.take(self._wanted)
             grown[: self._end] = memoryview(self._buffer)[: self._end]
             self._buffer = grown
-        return memoryview(self._buffer)[self._end :]
+        return memoryview(self._buffer)[self._end : max(self._wanted, READ_BYTES)]
 
     def buffer_updated(self, size: int) -> None:
         """Hand out the answers that are whole."""
         self._end += size
+        if self._end < self._wanted:
+            return
         try:
             self._take_frames()
         except ProtocolError as error:
@@ -227,8 +232,7 @@ class Connection(asyncio.BufferedProtocol):
             start += 4 + size
         if start:
             rest = bytes(view[start:end])
-            if len(buffer) > READ_BYTES:
-                self._buffer = bytearray(READ_BYTES)
+            self._buffer = self._small
             self._buffer[: len(rest)] = rest
             self._end = len(rest)
 

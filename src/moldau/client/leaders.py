@@ -20,15 +20,20 @@ Ask = Callable[[Connection, Mapping[TopicPartition, tuple[Wanted, int]]], Awaita
 
 
 async def ask_leaders(
-    cluster: Cluster, wanted: Mapping[TopicPartition, Wanted], ask: Ask[Wanted, Found]
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, Wanted],
+    ask: Ask[Wanted, Found],
+    *,
+    timeout_ms: int | None = None,
 ) -> Answers[Found]:
     """Ask the leaders until each partition has an answer or an error that stays.
 
-    When the time is up, what is left has its last error.
+    When the time is up, what is left has its last error; no time is enough for one attempt.
     """
     answers: Answers[Found] = {}
     left = dict(wanted)
-    deadline = time.monotonic() + cluster.settings.default_api_timeout_ms / 1000
+    limit_ms = cluster.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
+    deadline = time.monotonic() + limit_ms / 1000
     backoff = Backoff(cluster.settings)
     while True:
         groups, without = await _by_leader(cluster, left)

@@ -52,6 +52,7 @@ async def list_offsets(
     timestamps: Mapping[TopicPartition, int],
     *,
     isolation_level: int = READ_UNCOMMITTED,
+    timeout_ms: int | None = None,
 ) -> Answers[ListedOffset]:
     """Look up one offset for each partition, at the leaders."""
 
@@ -81,7 +82,7 @@ async def list_offsets(
         )
         return _answers(await connection.call(request, ListOffsetsResponse, version))
 
-    return await ask_leaders(cluster, timestamps, ask)
+    return await ask_leaders(cluster, timestamps, ask, timeout_ms=timeout_ms)
 
 
 def _answers(answer: ListOffsetsResponse) -> Answers[ListedOffset]:

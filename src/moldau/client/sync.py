@@ -65,3 +65,20 @@ def waiting(
         return self._run(method(self._client, *args, **keywords))
 
     return wait
+
+
+def doing(
+    method: Callable[Concatenate[AnyClient, Parameters], Result],
+) -> Callable[Concatenate[Synchronous[AnyClient], Parameters], Result]:
+    """Return the method of a synchronous client that has something done in the loop's thread."""
+
+    @wraps(method)
+    def do(
+        self: Synchronous[AnyClient], /, *args: Parameters.args, **keywords: Parameters.kwargs
+    ) -> Result:
+        async def run() -> Result:
+            return method(self._client, *args, **keywords)
+
+        return self._run(run())
+
+    return do
