@@ -14,7 +14,7 @@ from moldau.cli.target import add_target_options, client_config, parse_assignmen
 
 if TYPE_CHECKING:
     from moldau.client.consumer import Consumer
-    from moldau.client.records import Record
+    from moldau._native.fetched import Record
     from moldau.kernel.ids import TopicPartition
 
 POLL_MS = 500

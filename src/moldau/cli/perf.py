@@ -107,7 +107,7 @@ async def _consume(
 
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
         await consumer.assign_topics(options.topic)
-        await consumer.seek_to_beginning()
+        consumer.seek_to_beginning()
         return await consume_load(consumer, options.records, int(options.timeout * 1000), report)
 
 

@@ -9,9 +9,7 @@ from moldau.cli.frame import CommandError
 from moldau.cli.printing import text_or_base64
 
 if TYPE_CHECKING:
-    from moldau.client.records import Record
-
-TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
+    from moldau._native.fetched import Record
 
 
 def _number(layout: str) -> Callable[[bytes], bytes]:
@@ -73,9 +71,7 @@ class RecordFormat:
             parts.append(b"Delivery:NOT_PRESENT")
         if self.epoch:
             epoch = record.leader_epoch
-            parts.append(
-                b"Epoch:%d" % epoch if epoch is not None and epoch >= 0 else b"Epoch:NOT_PRESENT"
-            )
+            parts.append(b"Epoch:%d" % epoch if epoch >= 0 else b"Epoch:NOT_PRESENT")
         if self.headers:
             parts.append(self._headers(record))
         if self.key:
@@ -95,7 +91,7 @@ class RecordFormat:
 def _timestamp(record: "Record") -> bytes:
     if record.timestamp_ms < 0:
         return b"NO_TIMESTAMP"
-    return f"{TIMESTAMP_TYPES[record.timestamp_type]}:{record.timestamp_ms}".encode()
+    return f"{record.timestamp_type}:{record.timestamp_ms}".encode()
 
 
 def record_object(record: "Record") -> dict[str, object]:

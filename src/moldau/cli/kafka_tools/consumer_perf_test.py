@@ -62,7 +62,8 @@ def _work(options: argparse.Namespace) -> None:
 
 
 async def _consume(options: argparse.Namespace) -> None:
-    from moldau.client.consumer import AsyncConsumer, ConsumerSettings
+    from moldau.client.consumer import AsyncConsumer
+    from moldau.client.consumer_settings import ConsumerSettings
 
     given = {"max.partition.fetch.bytes": options.fetch_size}
     config = client_settings(ConsumerSettings, options, given)
@@ -70,7 +71,10 @@ async def _consume(options: argparse.Namespace) -> None:
         print(COLUMNS)
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
         await consumer.assign_topics(options.topic)
-        await (consumer.seek_to_end() if options.from_latest else consumer.seek_to_beginning())
+        if options.from_latest:
+            consumer.seek_to_end()
+        else:
+            consumer.seek_to_beginning()
         began = time.time()
 
         def report(window: Window) -> None:
