@@ -372,8 +372,8 @@ import sys
 from moldau import Consumer
 with Consumer(sys.argv[1]) as consumer:
     consumer.assign_topics(sys.argv[2])
-    print("polling", flush=True)
     try:
+        print("polling", flush=True)
         consumer.poll()
     except KeyboardInterrupt:
         print("interrupted")
