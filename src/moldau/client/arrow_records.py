@@ -8,10 +8,10 @@ from moldau._native.columns import Columns, export_stream
 class ArrowRecords:
     """Records in columns, by Arrow's PyCapsule interface.
 
-    `pyarrow.table(records)` and `polars.DataFrame(records)` take them as they are; DuckDB takes
-    the pyarrow table. Columns: topic (utf8), partition (int32), offset (int64), timestamp
-    (timestamp[ms, UTC]), timestamp_type (int8, 1: the broker's time), key and value (binary),
-    headers (list of struct of key, utf8, and value, binary).
+    `pyarrow.table(records)`, `polars.DataFrame(records)` and DuckDB's `from records` take them as
+    they are, and as often as wanted. Columns: topic (utf8), partition (int32), offset (int64),
+    timestamp (timestamp[ms, UTC]), timestamp_type (int8, 1: the broker's time), key and value
+    (binary), headers (list of struct of key, utf8, and value, binary).
     """
 
     def __init__(self, chunks: Sequence[Columns]) -> None:

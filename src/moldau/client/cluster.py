@@ -70,7 +70,7 @@ class Topic:
 class Cluster:
     """A client's way to all brokers: finds them, connects, tries again.
 
-    One connection per broker, made when it is first needed, and made again when it was lost.
+    One connection per broker and lane, made when it is first needed, and again when it was lost.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -80,8 +80,8 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         self._addresses = addresses_of(settings.bootstrap_servers)
         self._topics: dict[str, tuple[Topic, float]] = {}
-        self._connections: dict[tuple[str, int], Connection] = {}
-        self._opening: dict[tuple[str, int], asyncio.Lock] = {}
+        self._connections: dict[tuple[str, int, str], Connection] = {}
+        self._opening: dict[tuple[str, int, str], asyncio.Lock] = {}
         self._is_closed = False
 
     async def start(self) -> None:
@@ -97,17 +97,20 @@ class Cluster:
 
     # Connections.
 
-    async def connect(self, node_id: int) -> Connection:
-        """Return a connection to a broker; `UnreachableError` if there is none."""
+    async def connect(self, node_id: int, lane: str = "") -> Connection:
+        """Return a connection to a broker; `UnreachableError` if there is none.
+
+        A broker answers in order: what may wait long there, as a Fetch, has a lane of its own.
+        """
         node = self.nodes.get(node_id)
         if node is None:
             raise UnreachableError(f"broker {node_id} is not in the cluster's metadata")
-        return await self._connect(node.host, node.port)
+        return await self._connect(node.host, node.port, lane)
 
     async def connect_any(self) -> Connection:
         """Return a connection to any broker, one that is open already if there is one."""
-        for connection in self._connections.values():
-            if not connection.is_lost:
+        for (_, _, lane), connection in self._connections.items():
+            if not lane and not connection.is_lost:
                 return connection
         known = [(node.host, node.port) for node in self.nodes.values()]
         errors: list[ClientError] = []
@@ -120,9 +123,9 @@ class Cluster:
             raise errors[0]
         raise UnreachableError("; ".join(map(str, errors)))
 
-    async def _connect(self, host: str, port: int) -> Connection:
+    async def _connect(self, host: str, port: int, lane: str = "") -> Connection:
         self._require_open()
-        address = host, port
+        address = host, port, lane
         async with self._opening.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or connection.is_lost:

@@ -11,6 +11,7 @@ from moldau.client.cluster import Cluster
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, ClosedError, KafkaError
+from moldau.client.fetch_queue import FetchQueue
 from moldau.client.fetcher import Fetcher
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
@@ -49,7 +50,10 @@ class AsyncConsumer:
         self._cluster = Cluster(self._settings)
         self._positions = Positions(OffsetReset.parse(self._settings.auto_offset_reset))
         self._finder = PositionFinder(self._cluster, self._settings, self._positions)
-        self._fetcher = Fetcher(self._cluster, self._settings, self._positions, self._go_on)
+        self._queue = FetchQueue(self._positions)
+        self._fetcher = Fetcher(
+            self._cluster, self._settings, self._positions, self._queue, self._go_on
+        )
         self._finding: asyncio.Task[None] | None = None
         self._failure: ClientError | None = None
         self._news = asyncio.Event()
@@ -191,12 +195,12 @@ class AsyncConsumer:
         if self.unread:
             return self.take_unread()
         count = self._settings.max_poll_records
-        return await self._next(lambda: self._fetcher.take_records(count), timeout_ms)
+        return await self._next(lambda: self._queue.take_records(count), timeout_ms)
 
     async def poll_arrow(self, timeout_ms: int | None = None) -> ArrowRecords:
         """Return all records that have come as Arrow columns, when there are some."""
         self._put_back()
-        return await self._next(lambda: ArrowRecords(self._fetcher.take_columns()), timeout_ms)
+        return await self._next(lambda: ArrowRecords(self._queue.take_columns()), timeout_ms)
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         """Iterate over records for ever; who leaves and comes back goes on with the next one."""

@@ -8,24 +8,17 @@ out because another is full, and waits for a long poll to end.
 
 import asyncio
 import time
-from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
-from moldau._native.columns import Columns
-from moldau._native.fetched import Record
 from moldau._native.records import read_batches
 from moldau.client.chunk import Chunk
 from moldau.client.cluster import NO_LEADER, Backoff, Cluster, Node
 from moldau.client.committed import committed, visible
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
-from moldau.client.errors import (
-    KafkaError,
-    RequestTimeoutError,
-    UnreachableError,
-)
+from moldau.client.errors import ClientError, KafkaError
+from moldau.client.fetch_queue import Answer, FetchQueue, Trouble
 from moldau.client.fetch_session import FetchSession, Wanted
 from moldau.client.offset_lookup import ISOLATION_LEVELS
 from moldau.client.positions import PartitionState, Positions
@@ -36,6 +29,8 @@ from moldau.protocol.messages.fetch import FetchRequest, FetchResponse, Partitio
 from moldau.protocol.schema import ZERO_UUID
 
 ANSWERS_AHEAD: Final = 2
+OUTDATED_SECONDS: Final = 0.05
+"""How long a request that asks for the wrong things may wait; then its connection is given up."""
 
 SESSION_ERRORS: Final = frozenset(
     {
@@ -50,28 +45,6 @@ FINAL: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CORRUP
 """The errors that the user is told; others pass, or end in metadata that say so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something that stands in the way behind what was fetched before."""
-
-    key: TopicPartition
-    generation: int
-    offset: int
-    code: ErrorCode
-    message: str | None = None
-    cut_to: int | None = None
-    """Where the log that was read from ends in the leader's history."""
-
-
-@dataclass(slots=True)
-class Answer:
-    """What came at once from one broker."""
-
-    node_id: int
-    connection: Connection
-    parts_left: int = 0
-
-
 class Fetcher:
     """Fetches for all assigned partitions as long as somebody takes what comes."""
 
@@ -80,17 +53,20 @@ class Fetcher:
         cluster: Cluster,
         settings: ConsumerSettings,
         positions: Positions,
+        queue: FetchQueue,
         on_news: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._positions = positions
         self._on_news = on_news
+        self._queue = queue
         self._sessions: dict[int, FetchSession] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._asked: dict[int, dict[TopicPartition, tuple[Wanted, int]]] = {}
+        self._connections: dict[int, Connection] = {}
         self._backoffs: dict[int, Backoff] = {}
-        self._waiting: deque[tuple[Chunk | Trouble, Answer]] = deque()
-        self._undrained: Counter[int] = Counter()
+        self._outdated: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         """Give up what is on its way."""
@@ -98,95 +74,6 @@ class Fetcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._waiting.clear()
-
-    # Handing out.
-
-    def take_records(self, count: int) -> list[Record]:
-        """Return records that have come, `count` at most; raise what stands in their way."""
-        records: list[Record] = []
-        while len(records) < count:
-            found = self._first(has_before=bool(records))
-            if found is None:
-                break
-            state, chunk = found
-            assert state.position is not None, "fetched at a position"
-            before = len(records)
-            try:
-                more = chunk.read(records, count - before, state.position)
-            except ProtocolError as error:
-                if len(records) > before:
-                    self._positions.handed(state, records[-1].offset + 1)
-                self._damaged(state, error, has_before=bool(records))
-                break
-            if len(records) > before:
-                self._positions.handed(state, records[-1].offset + 1)
-            if not more:
-                self._positions.handed(state, chunk.following)
-                self._drop_first()
-        return records
-
-    def take_columns(self) -> list[Columns]:
-        """Return all that has come as columns; raise what stands in its way."""
-        taken: list[Columns] = []
-        while (found := self._first(has_before=bool(taken))) is not None:
-            state, chunk = found
-            assert state.position is not None, "fetched at a position"
-            try:
-                taken += chunk.columns(state.position)
-            except ProtocolError as error:
-                self._damaged(state, error, has_before=bool(taken))
-                break
-            self._positions.handed(state, chunk.following)
-            self._drop_first()
-        return taken
-
-    def _first(self, *, has_before: bool) -> tuple[PartitionState, Chunk] | None:
-        """Return the first that is to be handed out; what nobody wants any more is dropped."""
-        while self._waiting:
-            part, _ = self._waiting[0]
-            state = self._positions.find_current(part.key, part.generation)
-            if state is None:
-                self._drop_first()
-            elif isinstance(part, Chunk):
-                return state, part
-            elif has_before:
-                return None
-            else:
-                self._drop_first()
-                self._meet(state, part)
-        return None
-
-    def _drop_first(self) -> None:
-        part, answer = self._waiting.popleft()
-        answer.parts_left -= 1
-        if isinstance(part, Chunk):
-            owner = part.close()
-            del part
-            answer.connection.memory.give(owner)
-        if not answer.parts_left:
-            self._undrained[answer.node_id] -= 1
-
-    def _meet(self, state: PartitionState, trouble: Trouble) -> None:
-        """Everything before it was handed out: go on elsewhere, or tell the user."""
-        what = f"partition {state.key} at offset {trouble.offset}"
-        if trouble.code is ErrorCode.OFFSET_OUT_OF_RANGE and not self._positions.reset.is_none:
-            if trouble.cut_to is None:
-                self._positions.lose(state)
-            else:
-                self._positions.rewind(state, to=min(trouble.cut_to, trouble.offset))
-            return
-        # Whoever asks again is told again, unless it was sought elsewhere.
-        self._positions.rewind(state)
-        raise KafkaError(trouble.code, what, trouble.message)
-
-    def _damaged(self, state: PartitionState, error: Exception, *, has_before: bool) -> None:
-        position = state.position
-        self._positions.rewind(state)
-        self._drop_first()
-        if not has_before:
-            what = f"partition {state.key} at offset {position}"
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, what, str(error)) from error
 
     # Asking.
 
@@ -216,28 +103,52 @@ class Fetcher:
             )
             nodes.setdefault(node_id, {})[state.key] = wanted, state.generation
         for node_id, asked in nodes.items():
-            if node_id not in self._tasks and self._undrained[node_id] < ANSWERS_AHEAD:
+            if node_id in self._tasks:
+                self._watch(node_id, asked)
+            elif self._queue.answers_from(node_id) < ANSWERS_AHEAD:
                 task = asyncio.get_running_loop().create_task(self._fetch(node_id, asked))
                 self._tasks[node_id] = task
+                self._asked[node_id] = asked
+
+    def _watch(self, node_id: int, wanted: dict[TopicPartition, tuple[Wanted, int]]) -> None:
+        """Give up a long poll that does not ask for what is wanted by now, as after a seek."""
+        task, asked = self._tasks[node_id], self._asked[node_id]
+        if task in self._outdated or all(
+            key in asked and asked[key][1] == generation
+            for key, (_, generation) in wanted.items()
+            if self._positions.get(key).not_before == 0
+        ):
+            return
+        self._outdated.add(task)
+
+        def give_up() -> None:
+            connection = self._connections.get(node_id)
+            if self._tasks.get(node_id) is task and connection is not None:
+                connection.close()
+
+        asyncio.get_running_loop().call_later(OUTDATED_SECONDS, give_up)
 
     async def _fetch(self, node_id: int, asked: dict[TopicPartition, tuple[Wanted, int]]) -> None:
         try:
-            connection = await self._cluster.connect(node_id)
+            connection = await self._cluster.connect(node_id, "fetch")
+            self._connections[node_id] = connection
             session = self._sessions.setdefault(node_id, FetchSession())
             answer = await self._ask(connection, session, {key: asked[key][0] for key in asked})
             if answer is not None:
                 self._take(Answer(node_id, connection), answer, asked)
             self._backoffs.pop(node_id, None)
-        except (UnreachableError, RequestTimeoutError, KafkaError):
+        except ClientError:
             # Perhaps others lead its partitions by now; if not, it is asked again after a while.
             self._sessions.pop(node_id, None)
+            if self._tasks[node_id] in self._outdated:
+                return
             for key in asked:
                 self._cluster.forget(key.topic)
             backoff = self._backoffs.setdefault(node_id, Backoff(self._settings))
             await asyncio.sleep(backoff.next_seconds())
         finally:
-            del self._tasks[node_id]
-        self._on_news()
+            self._outdated.discard(self._tasks.pop(node_id))
+            self._on_news()
 
     async def _ask(
         self,
@@ -301,10 +212,7 @@ class Fetcher:
                 part = self._part(state, wanted, row, nodes)
                 if part is not None:
                     parts.append(part)
-        if parts:
-            answer.parts_left = len(parts)
-            self._undrained[answer.node_id] += 1
-            self._waiting.extend((part, answer) for part in parts)
+        self._queue.add(answer, parts)
 
     def _part(
         self, state: PartitionState, wanted: Wanted, row: PartitionData, nodes: list[Node]
@@ -321,6 +229,7 @@ class Fetcher:
                 "the log was cut by an election, and has other records there now",
                 row.diverging_epoch.end_offset,
             )
+        state.not_before = 0.0
         if row.preferred_read_replica >= 0:
             state.replica = row.preferred_read_replica
             state.replica_until = time.monotonic() + self._settings.metadata_max_age_ms / 1000
