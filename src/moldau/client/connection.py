@@ -151,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
             error = RequestTimeoutError(
                 f"{self.address} did not answer {api_of(type(request)).name} within {seconds:g} s"
             )
-            self._fail(error)
+            self.fail(error)
             raise error from None
 
     async def drain(self) -> None:
@@ -207,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._take_frames()
         except ProtocolError as error:
-            self._fail(NotKafkaError(f"{self.address} does not speak Kafka's protocol: {error}"))
+            self.fail(NotKafkaError(f"{self.address} does not speak Kafka's protocol: {error}"))
 
     def _take_frames(self) -> None:
         buffer, start, end = self._buffer, 0, self._end
@@ -253,13 +253,14 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Fail what waits."""
         reason = str(error) if error else "the broker closed the connection"
-        self._fail(UnreachableError(f"{self.address}: {reason}"))
+        self.fail(UnreachableError(f"{self.address}: {reason}"))
 
     def close(self) -> None:
         """Hang up."""
-        self._fail(UnreachableError(f"{self.address}: the connection was closed"))
+        self.fail(UnreachableError(f"{self.address}: the connection was closed"))
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Hang up; whoever waits for an answer gets the error."""
         if self._lost is not None:
             return
         self._lost = error

@@ -1,0 +1,267 @@
+"""The producer: sends records, in batches, and says where each was stored."""
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from moldau._native.accumulator import Delivery, RecordMetadata, record_size_max
+from moldau.client.background import BackgroundLoop
+from moldau.client.errors import BufferFullError, ClosedError, KafkaError, RecordTooLargeError
+from moldau.client.producer_settings import load_producer_settings
+from moldau.client.sender import Sender
+from moldau.client.waiting import is_in
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.schema import Buffer
+
+if TYPE_CHECKING:
+    from moldau._native.accumulator import HeaderRows
+
+__all__ = ["AsyncProducer", "Delivery", "Producer", "RecordMetadata"]
+
+
+class AsyncProducer:
+    """Sends records from a loop.
+
+        async with AsyncProducer("localhost:9092") as producer:
+            delivery = await producer.send("clicks", b"value", b"key")
+            print(await delivery)  # RecordMetadata(topic='clicks', partition=0, offset=0, ...)
+
+    Settings have Kafka's names, with underscores as keywords or with dots in `config`; see
+    `ProducerSettings`. Unless told otherwise, a record counts as delivered when all in-sync
+    replicas have it, and none is stored twice.
+    """
+
+    def __init__(
+        self,
+        servers: str | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> None:
+        self.settings = load_producer_settings(servers, config, settings)
+        self._sender: Sender | None = None
+        self._append: Callable[..., Delivery | None] = _not_started
+        self._ended: Callable[[], object] = _nothing
+
+    async def start(self, *, is_threaded: bool = False) -> None:
+        """Find the cluster, or fail; `is_threaded`: records come from other threads."""
+        sender = Sender(self.settings, is_threaded=is_threaded)
+        try:
+            await sender.start()
+        except BaseException:
+            await sender.cluster.close()
+            raise
+        self._sender = sender
+        self._append = sender.accumulator.append
+        # The loop holds the sender, not the producer: who forgets the producer is told.
+        watch = asyncio.get_running_loop().create_task(_watch(sender))
+        self._ended = weakref.finalize(self, _forgotten, sender, watch)
+
+    async def send(  # noqa: PLR0913 - what a record has
+        self,
+        topic: str,
+        value: Buffer | None,
+        key: Buffer | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: "HeaderRows" = (),
+    ) -> Delivery:
+        """Take a record to send; wait only where there is no room for it.
+
+        Records of a partition are stored in the order in which they were sent. Without a
+        `partition`, the partitioner chooses; without a `timestamp_ms`, it is now.
+        """
+        delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
+        if delivery is None:
+            return await self.send_patiently(topic, value, key, partition, timestamp_ms, headers)
+        if self._get_sender().accumulator.has_ready:
+            await asyncio.sleep(0)  # who only sends would keep the loop from sending
+        return delivery
+
+    async def send_patiently(  # noqa: PLR0913, PLR0917
+        self,
+        topic: str,
+        value: Buffer | None,
+        key: Buffer | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: "HeaderRows",
+    ) -> Delivery:
+        """Take a record that could not be taken at once, after what it takes to find out why."""
+        sender = self._get_sender()
+        self._check_size(record_size_max(key, value, headers))
+        deadline = time.monotonic() + self.settings.max_block_ms / 1000
+        while True:
+            seconds = deadline - time.monotonic()
+            if sender.accumulator.is_closed:
+                raise ClosedError("the producer is closed")
+            count = sender.accumulator.partition_count(topic)
+            if count is None:
+                await sender.load_topic(topic, max(0, int(seconds * 1000)))
+            elif partition is not None and not 0 <= partition < count:
+                await self._find_partition(sender, topic, partition)
+            else:
+                await sender.wait_for_room(seconds)
+            delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
+            if delivery is not None:
+                return delivery
+
+    async def partitions_of(self, topic: str) -> int:
+        """Return how many partitions a topic has."""
+        sender = self._get_sender()
+        if sender.accumulator.partition_count(topic) is None:
+            await sender.load_topic(topic, self.settings.max_block_ms)
+        count = sender.accumulator.partition_count(topic)
+        assert count is not None
+        return count
+
+    async def flush(self) -> None:
+        """Send what waits for more, and wait until all records so far are delivered or given up."""
+        await self._get_sender().flush()
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Deliver what there is, within so many seconds, and hang up.
+
+        Without a timeout, `delivery.timeout.ms` is one. What is not delivered by then is given up,
+        and an `UndeliveredWarning` says how much of which topics that was.
+        """
+        if self._sender is not None:
+            try:
+                await self._sender.close(timeout)
+            finally:
+                self._ended()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Who is cancelled does not want to wait for deliveries.
+        await self.close(0 if kind is asyncio.CancelledError else None)
+
+    def _get_sender(self) -> Sender:
+        if self._sender is None:
+            _not_started()
+        assert self._sender is not None
+        return self._sender
+
+    def _check_size(self, size: int) -> None:
+        for name, limit in (
+            ("max.request.size", self.settings.max_request_size),
+            ("buffer.memory", self.settings.buffer_memory),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(
+                    f"a record of {size} bytes is larger than {name}={limit}: raise that, and "
+                    "max.message.bytes of the topic, or send less at once"
+                )
+
+    async def _find_partition(self, sender: Sender, topic: str, partition: int) -> None:
+        """Look once more for a partition that was not there."""
+        sender.cluster.forget(topic)
+        await sender.load_topic(topic, self.settings.max_block_ms)
+        count = sender.accumulator.partition_count(topic) or 0
+        if not 0 <= partition < count:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"{topic}-{partition}",
+                f"the topic has {count} partitions, 0 to {count - 1}",
+            )
+
+
+class Producer:
+    """Sends records from threads; delivery goes on behind them.
+
+        with Producer("localhost:9092") as producer:
+            delivery = producer.send("clicks", b"value", b"key")
+            print(delivery.result())
+    """
+
+    def __init__(
+        self,
+        servers: str | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> None:
+        self._background = BackgroundLoop.shared()
+        self._producer = AsyncProducer(servers, config=config, **settings)
+        self._background.run(self._producer.start(is_threaded=True))
+        self._append = self._producer._append  # noqa: SLF001 - its other face
+
+    def send(  # noqa: PLR0913 - what a record has
+        self,
+        topic: str,
+        value: Buffer | None,
+        key: Buffer | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: "HeaderRows" = (),
+    ) -> Delivery:
+        """Take a record to send; wait only where there is no room for it. See `AsyncProducer`."""
+        delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
+        if delivery is not None:
+            return delivery
+        if is_in(self._background.loop):
+            raise BufferFullError("there is no room for the record, and a callback cannot wait")
+        return self._background.run(
+            self._producer.send_patiently(topic, value, key, partition, timestamp_ms, headers)
+        )
+
+    def partitions_of(self, topic: str) -> int:
+        """Return how many partitions a topic has."""
+        return self._background.run(self._producer.partitions_of(topic))
+
+    def flush(self) -> None:
+        """Send what waits for more, and wait until all records so far are delivered or given up."""
+        self._background.run(self._producer.flush())
+
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver what there is, within so many seconds, and hang up; see `AsyncProducer.close`."""
+        self._background.run(self._producer.close(timeout))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _not_started(*_: object) -> None:
+    raise ClosedError("the producer is not started: use it in `async with`")
+
+
+async def _watch(sender: Sender) -> None:
+    """Be there until the producer ends; whoever ends the loop first cancels this."""
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        sender.abandon(ClosedError("the loop ended before the record was delivered"))
+        raise
+
+
+def _forgotten(sender: Sender, watch: "asyncio.Task[None]") -> None:
+    """Stop what nobody holds any more, in its loop if there is one."""
+    if sender.loop.is_closed():
+        sender.abandon(ClosedError("the loop ended before the record was delivered"))
+    else:
+        sender.loop.call_soon_threadsafe(watch.cancel)
