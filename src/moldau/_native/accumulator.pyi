@@ -115,9 +115,8 @@ class Accumulator:
     @property
     def used(self) -> int:
         """How many bytes wait to be delivered."""
-    @property
-    def has_ready(self) -> bool:
-        """Whether there are batches to take that are full."""
+    def is_due(self) -> bool:
+        """Whether so many batches are full that a loop should give way to whoever takes them."""
     def set_topic(self, name: str, partition_count: int, available: Iterable[int]) -> None:
         """Learn of a topic; records without keys go only where there is a leader."""
     def partition_count(self, name: str) -> int | None:

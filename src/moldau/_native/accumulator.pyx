@@ -30,6 +30,10 @@ cdef enum:
     RECORD_OVERHEAD_MAX = 5 + 1 + 10 + 5 + 5 + 5 + 5
     HEADER_OVERHEAD_MAX = 10
 
+# So many batches leave together, when their sender gives way no sooner.
+cdef enum:
+    DUE_BATCHES = 4
+
 STICKY, ROUND_ROBIN = range(2)
 
 crc32c_initialize()
@@ -120,7 +124,7 @@ cdef class Accumulator:
     cdef dict topics
     cdef dict open  # the open batches as keys, oldest first
     cdef list ready
-    cdef bint is_due, is_awake
+    cdef bint wants_wake, is_awake
     cdef uint64_t chance
 
     def __init__(
@@ -143,9 +147,8 @@ cdef class Accumulator:
         self.ready = []
         self.chance = seed | 1
 
-    @property
-    def has_ready(self):
-        return len(self.ready) > 0
+    def is_due(self):
+        return len(self.ready) >= DUE_BATCHES
 
     def set_topic(self, str name not None, int32_t partition_count, available):
         cdef _Topic topic = self.topics.get(name)
@@ -195,7 +198,7 @@ cdef class Accumulator:
         self.used += size
         if place == found.sticky:
             found.sticky_bytes += size
-        if self.is_due:
+        if self.wants_wake:
             self._wake()
         return delivery
 
@@ -284,7 +287,7 @@ cdef class Accumulator:
         if topic.open[partition] is not None:
             self._close(topic, partition)
         if not self.open:
-            self.is_due = True  # somebody must look at the clock from now on
+            self.wants_wake = True  # somebody must look at the clock from now on
         topic.open[partition] = fresh
         self.open[fresh] = topic
         return fresh
@@ -295,12 +298,12 @@ cdef class Accumulator:
         topic.open[partition] = None
         del self.open[batch]
         self.ready.append(batch)
-        self.is_due = True
+        self.wants_wake = True
         return 0
 
     cdef int _wake(self) except -1:
         """Call whoever takes batches; last of all, because other threads may run meanwhile."""
-        self.is_due = False
+        self.wants_wake = False
         if not self.is_awake:
             self.is_awake = True
             self.wake()
@@ -315,7 +318,7 @@ cdef class Accumulator:
                 break
             self._close(self.open[batch], batch.partition)
         taken, self.ready = self.ready, []
-        self.is_awake = self.is_due = False
+        self.is_awake = self.wants_wake = False
         return taken, (batch.created + self.linger if self.open else None)
 
     def release(self, Py_ssize_t size):

@@ -41,6 +41,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._versions: dict[int, tuple[int, int]] = {}
         self._pending: deque[_Pending] = deque()
+        self._held: list[Buffer] = []
         self._correlation_id = 0
         self._lost: Exception | None = None
         # What was read: many small frames, or the beginning of one large one.
@@ -108,9 +109,17 @@ class Connection(asyncio.BufferedProtocol):
     # Requests.
 
     def send(
-        self, request: Message, response: type[AnyMessage], version: int | None = None
+        self,
+        request: Message,
+        response: type[AnyMessage],
+        version: int | None = None,
+        *,
+        is_held: bool = False,
     ) -> "asyncio.Future[AnyMessage]":
-        """Send a request behind those that wait; the future has its answer."""
+        """Send a request behind those that wait; the future has its answer.
+
+        One that is held leaves together with what follows, at the latest with `release`.
+        """
         if self._lost is not None or self._transport is None:
             raise self._lost or UnreachableError(f"{self.address}: the connection is closed")
         if version is None:
@@ -124,8 +133,16 @@ class Connection(asyncio.BufferedProtocol):
         )
         future: asyncio.Future[Message] = self._loop.create_future()
         self._pending.append(_Pending(self._correlation_id, response, version, future))
-        self._transport.writelines(pieces)
+        self._held += pieces
+        if not is_held:
+            self.release()
         return cast("asyncio.Future[AnyMessage]", future)
+
+    def release(self) -> None:
+        """Send what was held back, with one call to the system."""
+        if self._held and self._transport is not None:
+            pieces, self._held = self._held, []
+            self._transport.writelines(pieces)
 
     def send_unanswered(self, request: Message, version: int | None = None) -> None:
         """Send a request that is not answered, as a Produce with acks=0."""

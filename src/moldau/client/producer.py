@@ -44,6 +44,7 @@ class AsyncProducer:
         self.settings = load_producer_settings(servers, config, settings)
         self._sender: Sender | None = None
         self._append: Callable[..., Delivery | None] = _not_started
+        self._is_due: Callable[[], bool] = bool
         self._ended: Callable[[], object] = _nothing
 
     async def start(self, *, is_threaded: bool = False) -> None:
@@ -56,6 +57,7 @@ class AsyncProducer:
             raise
         self._sender = sender
         self._append = sender.accumulator.append
+        self._is_due = sender.accumulator.is_due
         # The loop holds the sender, not the producer: who forgets the producer is told.
         watch = asyncio.get_running_loop().create_task(_watch(sender))
         self._ended = weakref.finalize(self, _forgotten, sender, watch)
@@ -78,7 +80,7 @@ class AsyncProducer:
         delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
             return await self.send_patiently(topic, value, key, partition, timestamp_ms, headers)
-        if self._get_sender().accumulator.has_ready:
+        if self._is_due():
             await asyncio.sleep(0)  # who only sends would keep the loop from sending
         return delivery
 

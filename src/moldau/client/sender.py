@@ -79,6 +79,7 @@ class Sender:
         self._outbox = Outbox(_rules(settings), split=self._split, chance=random.random)
         self._compress = compressor(settings.codec, settings.level)
         self._lanes: dict[int, Lane] = {}
+        self._events: list[Event] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._linger_timer: asyncio.TimerHandle | None = None
         self._tick_timer: asyncio.TimerHandle | None = None
@@ -184,13 +185,24 @@ class Sender:
             for batch in taken:
                 self._taken += 1
                 self._unfinished[batch] = self._taken
-            self._tell(Closed(taken))
+            self._events.append(Closed(taken))
+            self._handle_events()
 
     def _tell(self, event: Event) -> None:
-        """Hand an event to the outbox, and do what it says."""
+        """Hand an event to the outbox, with all others of this turn of the loop."""
+        self._events.append(event)
+        if len(self._events) == 1:
+            self.loop.call_soon(self._handle_events)
+
+    def _handle_events(self) -> None:
+        """Have the outbox handle what has happened, and do what it says."""
         now = time.monotonic()
-        for effect in self._outbox.handle(event, now):
-            self._perform(effect)
+        events, self._events = self._events, []
+        for event in events:
+            for effect in self._outbox.handle(event, now):
+                self._perform(effect)
+        for lane in self._lanes.values():
+            lane.release()
         due = self._outbox.next_time
         timer = self._tick_timer
         if due is not None and (timer is None or timer.when() > self.loop.time() + due - now):
