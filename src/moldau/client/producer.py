@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from moldau._native.accumulator import Delivery, RecordMetadata, record_size_max
+from moldau.client.arrow_batches import encode_rows
 from moldau.client.background import BackgroundLoop
 from moldau.client.errors import BufferFullError, ClosedError, KafkaError, RecordTooLargeError
 from moldau.client.producer_settings import load_producer_settings
@@ -18,6 +19,7 @@ from moldau.protocol.schema import Buffer
 
 if TYPE_CHECKING:
     from moldau._native.accumulator import HeaderRows
+    from moldau._native.columns import ArrowExporter, ArrowStream
 
 __all__ = ["AsyncProducer", "Delivery", "Producer", "RecordMetadata"]
 
@@ -111,6 +113,38 @@ class AsyncProducer:
             delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
             if delivery is not None:
                 return delivery
+
+    async def send_arrow(
+        self, topic: str, data: "ArrowExporter | ArrowStream", *, partition: int | None = None
+    ) -> list[Delivery]:
+        """Send the rows of Arrow data: a table or record batch of pyarrow, polars, duckdb...
+
+        Columns: value, and if there are key, timestamp, headers and partition. A row goes to
+        `partition`, or where its own says, or by the hash of its key; rows with none of these go
+        to one partition per batch. Returns a delivery for every batch, with the place of its first
+        record. Rows at hand wait for nobody: `batch.size` and `linger.ms` do not matter.
+        """
+        count = await self.partitions_of(topic)
+        sender = self._get_sender()
+        deliveries = []
+        for target, batch in encode_rows(data, self.settings, count, partition):
+            place = target
+            if place is None:
+                place = sender.accumulator.choose_partition(topic, len(batch))
+            delivery = sender.accumulator.add(topic, place, batch)
+            while delivery is None:
+                if sender.accumulator.is_closed:
+                    raise ClosedError("the producer is closed")
+                if not 0 <= place < count:
+                    await self._find_partition(sender, topic, place)
+                    count = await self.partitions_of(topic)
+                else:
+                    await sender.wait_for_room(self.settings.max_block_ms / 1000)
+                delivery = sender.accumulator.add(topic, place, batch)
+            deliveries.append(delivery)
+            if self._is_due():
+                await asyncio.sleep(0)
+        return deliveries
 
     async def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
@@ -219,6 +253,12 @@ class Producer:
         return self._background.run(
             self._producer.send_patiently(topic, value, key, partition, timestamp_ms, headers)
         )
+
+    def send_arrow(
+        self, topic: str, data: "ArrowExporter | ArrowStream", *, partition: int | None = None
+    ) -> list[Delivery]:
+        """Send the rows of Arrow data; see `AsyncProducer.send_arrow`."""
+        return self._background.run(self._producer.send_arrow(topic, data, partition=partition))
 
     def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
