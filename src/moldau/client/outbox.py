@@ -16,6 +16,9 @@ When a shipment is given up, there is a gap: those behind it keep their numbers,
 stored already, and the broker says which is true. Stored: it answers as it did the first time. Not
 stored: the first of them is out of order. Then, with nothing in flight, the partition goes on with
 the next epoch of the producer, where numbers begin with 0 (KIP-360).
+
+A broker that has nothing of a producer takes any number from it. So until something of an epoch is
+stored in a partition, one shipment is in flight there: a second could overtake a refused first.
 """
 
 from collections import deque
@@ -95,6 +98,7 @@ class _Partition:
         "acked_until",
         "has_gap",
         "identity",
+        "is_known",
         "last_error",
         "leader",
         "needs_epoch",
@@ -115,6 +119,7 @@ class _Partition:
         self.queue: deque[OutgoingBatch] = deque()
         self.has_gap = False
         self.needs_epoch = False
+        self.is_known = False
         self.retry_at = 0.0
         self.last_error: Exception | None = None
 
@@ -213,6 +218,7 @@ class Outbox:
 
     def _deliver(self, partition: _Partition, shipment: Shipment, outcome: Outcome) -> None:
         partition.acked_until = _after(shipment)
+        partition.is_known = True
         partition.last_error = None
         self._remove(partition, shipment)
         self._effects.append(
@@ -364,7 +370,7 @@ class Outbox:
         return (
             bool(partition.queue)
             and not partition.has_gap
-            and len(unacked) < self._rules.in_flight_max
+            and len(unacked) < (self._rules.in_flight_max if partition.is_known else 1)
             and self._has_epoch(partition)
         )
 
@@ -380,6 +386,7 @@ class Outbox:
             return False
         partition.identity = self._identity
         partition.needs_epoch = partition.has_gap = False
+        partition.is_known = not self._rules.is_idempotent
         partition.next_sequence = partition.acked_until = 0
         for shipment in partition.unacked:
             shipment.identity = self._identity
