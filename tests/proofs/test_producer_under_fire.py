@@ -80,7 +80,9 @@ def test_a_broker_that_is_killed_and_comes_back(tmp_path: Path) -> None:
             wire.create_topic(TOPIC, PARTITIONS)
         with Producer(proxy.bootstrap_servers, **SETTINGS, buffer_memory=200_000) as producer:
             is_over = threading.Event()
-            producing = threading.Thread(target=_produce_until, args=(producer, deliveries, is_over))
+            producing = threading.Thread(
+                target=_produce_until, args=(producer, deliveries, is_over)
+            )
             producing.start()
             for _ in range(KILLS):
                 _wait_for_progress(deliveries)

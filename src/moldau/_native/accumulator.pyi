@@ -25,13 +25,13 @@ class RecordMetadata(NamedTuple):
     offset: int
     """-1 where it is not known: with acks=0, or when the broker said that it had it already."""
     timestamp_ms: int
-    """The record's own time, or the broker's if the topic has message.timestamp.type=LogAppendTime."""
+    """The record's own time; the broker's with message.timestamp.type=LogAppendTime."""
 
 class Waiting(Protocol):
     """How somebody waits for a delivery: the kernel knows neither threads nor loops."""
 
-    def wait(self, delivery: "Delivery", timeout: float | None) -> None: ...
-    def wait_async(self, delivery: "Delivery") -> Awaitable[None]: ...
+    def wait(self, delivery: Delivery, timeout: float | None) -> None: ...
+    def wait_async(self, delivery: Delivery) -> Awaitable[None]: ...
 
 @final
 class Delivery:
@@ -49,7 +49,7 @@ class Delivery:
         """Return where a delivered record is; raise why it was given up."""
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Wait in a thread, at most so many seconds, and return where the record is."""
-    def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
+    def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Have something called when it is done, in the client's loop; at once if it is."""
     def __await__(self) -> Generator[object, None, RecordMetadata]: ...
 
@@ -80,7 +80,7 @@ class PendingBatch:
         """Make it the bytes of a batch; a second time does nothing."""
     def stamp(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
         """Return the encoded batch with these in its header."""
-    def split(self, first: bytes, second: bytes) -> list["PendingBatch"]:
+    def split(self, first: bytes, second: bytes) -> list[PendingBatch]:
         """Let two encoded batches, which have its records between them, take its place."""
     def finish(self, base_offset: int, append_time_ms: int, error: Exception | None) -> None:
         """Say what became of it, to everybody who waits for one of its records."""
@@ -136,8 +136,8 @@ class Accumulator:
 
         It may exceed the buffer when that is empty. The `Delivery` is its first record's.
         """
-    def choose_partition(self, topic: str, size: int) -> int | None:
-        """Return the sticky choice for so many bytes without keys, None for an unknown topic."""
+    def choose_partition(self, topic: str, size: int) -> int:
+        """Return the sticky choice for so many bytes without keys, for a topic that is known."""
     def take(
         self, now: float, *, everything: bool = False
     ) -> tuple[list[PendingBatch], float | None]:

@@ -229,10 +229,8 @@ cdef class Accumulator:
         return delivery
 
     def choose_partition(self, topic, Py_ssize_t size):
-        """The sticky choice for `size` bytes of records without keys, None for an unknown topic."""
-        cdef _Topic found = self.topics.get(topic)
-        if found is None:
-            return None
+        """The sticky choice for `size` bytes of records without keys."""
+        cdef _Topic found = self.topics[topic]
         place = self._sticky(found, size)
         found.sticky_bytes += size
         return place

@@ -76,7 +76,7 @@ class ArrowStream(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None, /) -> object: ...
 
-def open_arrow(data: ArrowExporter | ArrowStream) -> Iterator["ArrowRows"]:
+def open_arrow(data: ArrowExporter | ArrowStream) -> Iterator[ArrowRows]:
     """Yield the record batches of anything with Arrow's PyCapsule interface.
 
     The columns are those of `encode_columns`, and partition (int32 or int64).

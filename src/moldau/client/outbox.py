@@ -17,6 +17,9 @@ stored already, and the broker says which is true. Stored: it answers as it did 
 stored: the first of them is out of order. Then, with nothing in flight, the partition goes on with
 the next epoch of the producer, where numbers begin with 0 (KIP-360).
 
+A broker recognizes the last five batches of a producer. So no more than that are sent from the
+first shipment without an outcome on, those included that have one (`window`).
+
 A broker that has nothing of a producer takes any number from it. So until something of an epoch is
 stored in a partition, one shipment is in flight there: a second could overtake a refused first.
 """
@@ -107,6 +110,7 @@ class _Partition:
         "queue",
         "retry_at",
         "unacked",
+        "window",
     )
 
     def __init__(self, place: tuple[str, int], leader: int | None) -> None:
@@ -116,6 +120,7 @@ class _Partition:
         self.next_sequence = 0
         self.acked_until = 0
         self.unacked: deque[Shipment] = deque()
+        self.window: deque[Shipment] = deque()
         self.queue: deque[OutgoingBatch] = deque()
         self.has_gap = False
         self.needs_epoch = False
@@ -172,16 +177,9 @@ class Outbox:
             case NotIdentified(error, is_final):
                 self._stay_nobody(error, now, is_final=is_final)
             case LeadersFound(topic, leaders):
-                self._refresh_at.pop(topic, None)
-                self._leaders[topic] = leaders
-                for partition in self._partitions.values():
-                    if partition.place[0] == topic:
-                        partition.leader = leaders.get(partition.place[1])
+                self._find_leaders(topic, leaders)
             case LeadersNotFound(topic, error):
-                self._refresh_at[topic] = now + self._rules.backoff
-                for partition in self._active.values():
-                    if partition.place[0] == topic:
-                        partition.last_error = error
+                self._miss_leaders(topic, error, now)
             case Tick():
                 self._expire(now)
         self._go_on(now)
@@ -221,9 +219,7 @@ class Outbox:
         partition.is_known = True
         partition.last_error = None
         self._remove(partition, shipment)
-        self._effects.append(
-            Delivered(shipment.batch, outcome.base_offset, outcome.append_time_ms)
-        )
+        self._effects.append(Delivered(shipment.batch, outcome.base_offset, outcome.append_time_ms))
 
     def _refuse(
         self, partition: _Partition, shipment: Shipment, outcome: Outcome, now: float
@@ -249,13 +245,16 @@ class Outbox:
     def _halve(self, partition: _Partition, shipment: Shipment) -> None:
         halves = self._split(shipment.batch)
         sequence = shipment.sequence
-        position = partition.unacked.index(shipment)
+        parts = []
+        for half in halves:
+            parts.append(Shipment(half, shipment.identity, sequence))
+            sequence = _after(parts[-1])
         shipment.is_done = True
-        del partition.unacked[position]
-        for offset, half in enumerate(halves):
-            part = Shipment(half, shipment.identity, sequence)
-            sequence = _after(part)
-            partition.unacked.insert(position + offset, part)
+        for row in (partition.unacked, partition.window):
+            position = row.index(shipment)
+            del row[position]
+            for part in reversed(parts):
+                row.insert(position, part)
         self._effects.append(Halved(shipment.batch, halves))
 
     def _lose(self, request: Request, error: Exception, now: float) -> None:
@@ -289,6 +288,8 @@ class Outbox:
     def _remove(self, partition: _Partition, shipment: Shipment) -> None:
         shipment.is_done = True
         partition.unacked.remove(shipment)
+        while partition.window and partition.window[0].is_done:
+            partition.window.popleft()
         if partition.has_gap and not partition.unacked:
             # What was given up may have arrived: then there is no gap.
             partition.has_gap = False
@@ -300,6 +301,19 @@ class Outbox:
     def _doubt_leader(self, partition: _Partition, now: float) -> None:
         partition.leader = None
         self._refresh_at.setdefault(partition.place[0], now)
+
+    def _find_leaders(self, topic: str, leaders: Mapping[int, int]) -> None:
+        self._refresh_at.pop(topic, None)
+        self._leaders[topic] = leaders
+        for (name, index), partition in self._partitions.items():
+            if name == topic:
+                partition.leader = leaders.get(index)
+
+    def _miss_leaders(self, topic: str, error: Exception, now: float) -> None:
+        self._refresh_at[topic] = now + self._rules.backoff
+        for (name, _), partition in self._active.items():
+            if name == topic:
+                partition.last_error = error
 
     def _stay_nobody(self, error: Exception, now: float, *, is_final: bool) -> None:
         self._identify_at = now + self._rules.backoff
@@ -370,7 +384,7 @@ class Outbox:
         return (
             bool(partition.queue)
             and not partition.has_gap
-            and len(unacked) < (self._rules.in_flight_max if partition.is_known else 1)
+            and len(partition.window) < (self._rules.in_flight_max if partition.is_known else 1)
             and self._has_epoch(partition)
         )
 
@@ -388,6 +402,7 @@ class Outbox:
         partition.needs_epoch = partition.has_gap = False
         partition.is_known = not self._rules.is_idempotent
         partition.next_sequence = partition.acked_until = 0
+        partition.window = deque(partition.unacked)
         for shipment in partition.unacked:
             shipment.identity = self._identity
             shipment.sequence = partition.next_sequence
@@ -417,6 +432,7 @@ class Outbox:
         shipment = Shipment(batch, partition.identity, partition.next_sequence)
         partition.next_sequence = _after(shipment)
         partition.unacked.append(shipment)
+        partition.window.append(shipment)
         return shipment
 
     def _ask_identity(self, now: float) -> None:

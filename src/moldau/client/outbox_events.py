@@ -126,14 +126,7 @@ class Tick:
 
 
 Event: TypeAlias = (
-    Closed
-    | Identified
-    | NotIdentified
-    | LeadersFound
-    | LeadersNotFound
-    | Answered
-    | Lost
-    | Tick
+    Closed | Identified | NotIdentified | LeadersFound | LeadersNotFound | Answered | Lost | Tick
 )
 
 # Effects.

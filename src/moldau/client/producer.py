@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from moldau._native.accumulator import Delivery, RecordMetadata, record_size_max
+from moldau._native.accumulator import Delivery, RecordMetadata
+from moldau.client.admission import admit_batch, admit_record, count_partitions
 from moldau.client.arrow_batches import encode_rows
 from moldau.client.background import BackgroundLoop
-from moldau.client.errors import BufferFullError, ClosedError, KafkaError, RecordTooLargeError
+from moldau.client.errors import BufferFullError, ClosedError
 from moldau.client.producer_settings import load_producer_settings
 from moldau.client.sender import Sender
 from moldau.client.waiting import is_in
-from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Buffer
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class AsyncProducer:
         watch = asyncio.get_running_loop().create_task(_watch(sender))
         self._ended = weakref.finalize(self, _forgotten, sender, watch)
 
-    async def send(  # noqa: PLR0913 - what a record has
+    async def send(
         self,
         topic: str,
         value: Buffer | None,
@@ -81,38 +81,11 @@ class AsyncProducer:
         """
         delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
-            return await self.send_patiently(topic, value, key, partition, timestamp_ms, headers)
+            sender = self._get_sender()
+            return await admit_record(sender, topic, value, key, partition, timestamp_ms, headers)
         if self._is_due():
             await asyncio.sleep(0)  # who only sends would keep the loop from sending
         return delivery
-
-    async def send_patiently(  # noqa: PLR0913, PLR0917
-        self,
-        topic: str,
-        value: Buffer | None,
-        key: Buffer | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: "HeaderRows",
-    ) -> Delivery:
-        """Take a record that could not be taken at once, after what it takes to find out why."""
-        sender = self._get_sender()
-        self._check_size(record_size_max(key, value, headers))
-        deadline = time.monotonic() + self.settings.max_block_ms / 1000
-        while True:
-            seconds = deadline - time.monotonic()
-            if sender.accumulator.is_closed:
-                raise ClosedError("the producer is closed")
-            count = sender.accumulator.partition_count(topic)
-            if count is None:
-                await sender.load_topic(topic, max(0, int(seconds * 1000)))
-            elif partition is not None and not 0 <= partition < count:
-                await self._find_partition(sender, topic, partition)
-            else:
-                await sender.wait_for_room(seconds)
-            delivery = self._append(topic, value, key, partition, timestamp_ms, headers)
-            if delivery is not None:
-                return delivery
 
     async def send_arrow(
         self, topic: str, data: "ArrowExporter | ArrowStream", *, partition: int | None = None
@@ -127,33 +100,18 @@ class AsyncProducer:
         count = await self.partitions_of(topic)
         sender = self._get_sender()
         deliveries = []
-        for target, batch in encode_rows(data, self.settings, count, partition):
-            place = target
+        for place, batch in encode_rows(data, self.settings, count, partition):
             if place is None:
-                place = sender.accumulator.choose_partition(topic, len(batch))
-            delivery = sender.accumulator.add(topic, place, batch)
-            while delivery is None:
-                if sender.accumulator.is_closed:
-                    raise ClosedError("the producer is closed")
-                if not 0 <= place < count:
-                    await self._find_partition(sender, topic, place)
-                    count = await self.partitions_of(topic)
-                else:
-                    await sender.wait_for_room(self.settings.max_block_ms / 1000)
-                delivery = sender.accumulator.add(topic, place, batch)
-            deliveries.append(delivery)
+                place = sender.accumulator.choose_partition(topic, len(batch))  # noqa: PLW2901
+            deliveries.append(await admit_batch(sender, topic, place, batch))
             if self._is_due():
                 await asyncio.sleep(0)
         return deliveries
 
     async def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        sender = self._get_sender()
-        if sender.accumulator.partition_count(topic) is None:
-            await sender.load_topic(topic, self.settings.max_block_ms)
-        count = sender.accumulator.partition_count(topic)
-        assert count is not None
-        return count
+        deadline = time.monotonic() + self.settings.max_block_ms / 1000
+        return await count_partitions(self._get_sender(), topic, deadline)
 
     async def flush(self) -> None:
         """Send what waits for more, and wait until all records so far are delivered or given up."""
@@ -190,36 +148,13 @@ class AsyncProducer:
         assert self._sender is not None
         return self._sender
 
-    def _check_size(self, size: int) -> None:
-        for name, limit in (
-            ("max.request.size", self.settings.max_request_size),
-            ("buffer.memory", self.settings.buffer_memory),
-        ):
-            if size > limit:
-                raise RecordTooLargeError(
-                    f"a record of {size} bytes is larger than {name}={limit}: raise that, and "
-                    "max.message.bytes of the topic, or send less at once"
-                )
-
-    async def _find_partition(self, sender: Sender, topic: str, partition: int) -> None:
-        """Look once more for a partition that was not there."""
-        sender.cluster.forget(topic)
-        await sender.load_topic(topic, self.settings.max_block_ms)
-        count = sender.accumulator.partition_count(topic) or 0
-        if not 0 <= partition < count:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"{topic}-{partition}",
-                f"the topic has {count} partitions, 0 to {count - 1}",
-            )
-
 
 class Producer:
     """Sends records from threads; delivery goes on behind them.
 
-        with Producer("localhost:9092") as producer:
-            delivery = producer.send("clicks", b"value", b"key")
-            print(delivery.result())
+    with Producer("localhost:9092") as producer:
+        delivery = producer.send("clicks", b"value", b"key")
+        print(delivery.result())
     """
 
     def __init__(
@@ -234,7 +169,7 @@ class Producer:
         self._background.run(self._producer.start(is_threaded=True))
         self._append = self._producer._append  # noqa: SLF001 - its other face
 
-    def send(  # noqa: PLR0913 - what a record has
+    def send(
         self,
         topic: str,
         value: Buffer | None,
@@ -250,8 +185,11 @@ class Producer:
             return delivery
         if is_in(self._background.loop):
             raise BufferFullError("there is no room for the record, and a callback cannot wait")
+        producer = self._producer
         return self._background.run(
-            self._producer.send_patiently(topic, value, key, partition, timestamp_ms, headers)
+            producer.send(
+                topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+            )
         )
 
     def send_arrow(

@@ -5,7 +5,7 @@ import random
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, cast
 

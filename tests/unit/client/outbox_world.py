@@ -75,17 +75,17 @@ class Replica:
     epoch: int = -1
     recent: deque[tuple[int, int, int]] = field(default_factory=deque)  # first, next, offset
 
-    def append(self, sent: Sent) -> Outcome:
+    def append(self, sent: Sent) -> Outcome:  # noqa: PLR0911 - a rule each
         if len(sent.values) > BATCH_RECORDS_MAX:
             return Outcome(ErrorCode.MESSAGE_TOO_LARGE)
         if sent.identity is NOBODY:
             return self._store(sent)
         if sent.identity.epoch < self.epoch:
             return Outcome(ErrorCode.INVALID_PRODUCER_EPOCH)
+        if sent.identity.epoch > self.epoch >= 0 and sent.sequence != 0:
+            return Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         if sent.identity.epoch > self.epoch:
-            if sent.sequence != 0 and self.epoch >= 0:
-                return Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-            self.recent.clear()
+            self.recent.clear()  # without any, whatever comes first is taken
         following = sent.sequence + len(sent.values)
         for first, last, offset in self.recent:
             if (first, last) == (sent.sequence, following):
