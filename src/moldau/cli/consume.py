@@ -13,8 +13,8 @@ from moldau.cli.record_text import RecordFormat, record_object
 from moldau.cli.target import add_target_options, client_config, parse_assignments
 
 if TYPE_CHECKING:
-    from moldau.client.consumer import Consumer
     from moldau._native.fetched import Record
+    from moldau.client.consumer import Consumer
     from moldau.kernel.ids import TopicPartition
 
 POLL_MS = 500

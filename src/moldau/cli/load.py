@@ -9,8 +9,9 @@ from itertools import count as numbers
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from moldau._native.accumulator import Delivery
     from moldau.client.consumer import AsyncConsumer
-    from moldau.client.producer import AsyncProducer, Delivery
+    from moldau.client.producer import AsyncProducer
 
 MB: Final = 1 << 20
 WINDOW_SECONDS: Final = 5.0
@@ -95,9 +96,8 @@ class ProduceLoad:
         return Window(len(self._latencies_ms), self._size_bytes, seconds, self._latencies_ms)
 
     def _delivered(self, sent: float, size: int, delivery: "Delivery") -> None:
-        try:
-            delivery.result(0)
-        except Exception as error:  # noqa: BLE001 - raised where the next record is sent
+        if (error := delivery.exception()) is not None:
+            # Raised where the next record is sent.
             self._failure = self._failure or error
             return
         self._latencies_ms.append((time.monotonic() - sent) * 1000)

@@ -18,7 +18,8 @@ from moldau.cli.target import (
 )
 
 if TYPE_CHECKING:
-    from moldau.client.producer import Delivery, Producer
+    from moldau._native.accumulator import Delivery
+    from moldau.client.producer import Producer
 
 EXAMPLES = """examples:
   echo hello | moldau produce clicks
@@ -151,11 +152,8 @@ class Sending:
         self._check()
 
     def _delivered(self, delivery: "Delivery") -> None:
-        if self._failure is None:
-            try:
-                delivery.result(0)
-            except Exception as error:  # noqa: BLE001 - raised where the next record is sent
-                self._failure = error
+        # Raised where the next record is sent.
+        self._failure = self._failure or delivery.exception()
 
     def _check(self) -> None:
         if self._failure is not None:

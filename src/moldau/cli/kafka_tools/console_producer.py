@@ -78,7 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.producer import Producer, ProducerSettings
+    from moldau.client.producer import Producer
+    from moldau.client.producer_settings import ProducerSettings
 
     given = {
         setting: getattr(options, option.replace("-", "_")) for option, setting in SETTINGS.items()

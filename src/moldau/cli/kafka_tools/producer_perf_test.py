@@ -61,7 +61,8 @@ def _work(options: argparse.Namespace) -> None:
 
 
 async def _produce(options: argparse.Namespace) -> None:
-    from moldau.client.producer import AsyncProducer, ProducerSettings
+    from moldau.client.producer import AsyncProducer
+    from moldau.client.producer_settings import ProducerSettings
 
     values = _values(options)
     config = client_settings(ProducerSettings, options)
