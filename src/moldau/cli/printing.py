@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,13 +10,14 @@ from typing import Final
 
 PROGRESS_SECONDS: Final = 0.5
 GAP: Final = "  "
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Align rows under their head; a column of numbers to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
     numeric = [
-        bool(cells) and all(row[column].lstrip("-").isdecimal() for row in cells)
+        bool(cells) and all(_NUMBER.fullmatch(row[column]) for row in cells)
         for column in range(len(head))
     ]
     lines = [[name.upper() for name in head], *cells]
