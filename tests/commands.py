@@ -30,9 +30,7 @@ def script(
     return _run([str(SCRIPTS / name), *words], typed, cwd)
 
 
-def _run(
-    command: list[str], typed: bytes, cwd: Path | None
-) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], typed: bytes, cwd: Path | None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         command,
         input=typed,

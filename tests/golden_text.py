@@ -1,4 +1,4 @@
-"""Texts as they were looked at once: MOLDAU_UPDATE_GOLDEN=1 writes them anew, to be read in a diff."""
+"""Texts as somebody has read them: MOLDAU_UPDATE_GOLDEN=1 writes them anew, for a diff."""
 
 import os
 from pathlib import Path

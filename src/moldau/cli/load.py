@@ -3,6 +3,7 @@
 import asyncio
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count as numbers
@@ -66,6 +67,7 @@ class ProduceLoad:
         self._shown = 0
         self._shown_bytes = 0
         self._failure: Exception | None = None
+        self._pending: deque[Delivery] = deque()
 
     async def run(
         self,
@@ -86,6 +88,7 @@ class ProduceLoad:
             sent = time.monotonic()
             delivery = await producer.send(topic, value)
             delivery.add_done_callback(partial(self._delivered, sent, len(value)))
+            self._hold(delivery)
             if sent - shown >= WINDOW_SECONDS:
                 self._show(sent - shown)
                 shown = sent
@@ -94,6 +97,12 @@ class ProduceLoad:
             raise self._failure
         seconds = time.monotonic() - began
         return Window(len(self._latencies_ms), self._size_bytes, seconds, self._latencies_ms)
+
+    def _hold(self, delivery: "Delivery") -> None:
+        """Keep it until it is done: a producer warns of failures that nobody asks about."""
+        self._pending.append(delivery)
+        while self._pending[0].done() and len(self._pending) > 1:
+            self._pending.popleft()
 
     def _delivered(self, sent: float, size: int, delivery: "Delivery") -> None:
         if (error := delivery.exception()) is not None:

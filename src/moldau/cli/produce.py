@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,6 +129,8 @@ class Sending:
         self._topic = topic
         self._partition = partition
         self._failure: Exception | None = None
+        # Who holds a delivery wants to know: a producer warns of what nobody asks about.
+        self._pending: deque[Delivery] = deque()
         self._progress = Progress()
 
     def send(self, record: LineRecord) -> "Delivery":
@@ -141,6 +144,9 @@ class Sending:
             headers=record.headers,
         )
         delivery.add_done_callback(self._delivered)
+        self._pending.append(delivery)
+        while self._pending[0].done() and len(self._pending) > 1:
+            self._pending.popleft()
         self.count += 1
         self._progress(f"{self.count} records")
         return delivery

@@ -33,5 +33,5 @@ def test_faults_can_be_skipped() -> None:
 
 
 def test_an_empty_separator_is_refused() -> None:
-    with pytest.raises(CommandError, match="key.separator"):
+    with pytest.raises(CommandError, match=r"key\.separator"):
         line_format({"parse.key": "true", "key.separator": ""})

@@ -16,6 +16,8 @@ from moldau.records.control import ControlRecord, ControlType, read_control_reco
 def camel(name: str) -> str:
     """Return a field's name as Kafka's schemas write it."""
     first, *rest = name.split("_")
+    if first == "kraft":
+        first = "kRaft"  # the schemas say KRaft, and their names begin small
     return first + "".join(word.capitalize() for word in rest)
 
 

@@ -26,6 +26,7 @@ DECODERS: Final = (
     "kafka.serializer.StringDecoder",
 )
 CONTROL_NAMES: Final = {
+    "LEADER_CHANGE": "LeaderChange:",
     "SNAPSHOT_HEADER": "SnapshotHeader",
     "SNAPSHOT_FOOTER": "SnapshotFooter",
     "KRAFT_VERSION": "KRaftVersion",
