@@ -64,6 +64,7 @@ typedef struct {
 
 typedef struct {
     int64_t row_count;
+    const int64_t *rows; /* those that count, in this order; NULL for all */
     binary_input key;
     binary_input value;
     timestamp_input timestamp;
@@ -137,6 +138,8 @@ static inline int input_header(const header_input *in, int64_t item, slice *key,
 static inline int input_record(const record_input *in, int64_t row, record_fields *r,
                                int64_t *timestamp, int64_t *begin, int64_t *end)
 {
+    if (in->rows)
+        row = in->rows[row];
     int status = input_slice(&in->key, row, &r->key);
     if (status == INPUT_FINE)
         status = input_slice(&in->value, row, &r->value);

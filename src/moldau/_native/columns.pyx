@@ -8,6 +8,7 @@ from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strcmp, strlen
 
+from moldau._native.encode cimport buffer_append, buffer_free, byte_buffer, slice_
 from moldau._native.records cimport (
     ATTRIBUTE_CODEC, ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch,
     assemble, batch_header, batch_write, invalid_record, record_walk,
@@ -19,7 +20,15 @@ from moldau.kernel.errors import ProtocolError
 cdef extern from "crc32c.h" nogil:
     void crc32c_initialize()
 
+cdef extern from "murmur2.h" nogil:
+    int32_t murmur2_partition(const uint8_t *data, size_t size, int32_t partition_count)
+
 cdef extern from "arrow.h" nogil:
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream *, ArrowSchema *) noexcept
+        int (*get_next)(ArrowArrayStream *, ArrowArray *) noexcept
+        const char *(*get_last_error)(ArrowArrayStream *) noexcept
+        void (*release)(ArrowArrayStream *) noexcept
     struct ArrowSchema:
         const char *format
         const char *name
@@ -66,13 +75,12 @@ cdef extern from "columns.h" nogil:
     int columns_place(columns *c, const char *topic, size_t size, int32_t partition)
 
 cdef extern from "columns_stream.h" nogil:
-    struct ArrowArrayStream:
-        void (*release)(ArrowArrayStream *) noexcept
     bint columns_stream_make(ArrowArrayStream *out, columns **chunks, int64_t count)
 
 cdef extern from "arrow_input.h" nogil:
     enum:
         INPUT_FINE
+        INPUT_BAD_OFFSETS
 
     ctypedef struct binary_input:
         const uint8_t *validity
@@ -99,6 +107,7 @@ cdef extern from "arrow_input.h" nogil:
 
     ctypedef struct record_input:
         int64_t row_count
+        const int64_t *rows
         binary_input key
         binary_input value
         timestamp_input timestamp
@@ -112,6 +121,7 @@ cdef extern from "arrow_input.h" nogil:
         int64_t max_timestamp
 
     const char *input_message(int status)
+    int input_slice(const binary_input *input_, int64_t row, slice_ *out)
     bint input_is_valid(const uint8_t *validity, int64_t row)
     int input_plan(const record_input *input_, int64_t payload_max, batch_plan *plan)
     int input_write(const record_input *input_, const batch_plan *plan, uint8_t *p)
@@ -457,3 +467,6 @@ def encode_columns(
             header.base_sequence = (<int64_t>header.base_sequence + header.record_count) & INT32_MAX
         plan.first = plan.last
     return batches
+
+
+include "arrow_rows.pxi"

@@ -7,15 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow.h"
 #include "columns.h"
-
-struct ArrowArrayStream {
-    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
-    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
-    const char *(*get_last_error)(struct ArrowArrayStream *);
-    void (*release)(struct ArrowArrayStream *);
-    void *private_data;
-};
 
 typedef struct {
     int64_t count;

@@ -177,12 +177,22 @@ class Cluster:
         self._topics[key.topic] = replace(topic, partitions=partitions), since
         return leader in self.nodes
 
-    async def topic(self, name: str, *, may_create: bool = False) -> Topic:
+    async def topic(
+        self, name: str, *, may_create: bool = False, timeout_ms: int | None = None
+    ) -> Topic:
         """Return a topic, asking for it if it is not known; `KafkaError` if there is none."""
-        return self.find_topic(name) or (await self.refresh([name], may_create=may_create))[name]
+        known = self.find_topic(name)
+        if known is None:
+            found = await self.refresh([name], may_create=may_create, timeout_ms=timeout_ms)
+            known = found[name]
+        return known
 
     async def refresh(
-        self, names: Iterable[str] | None, *, may_create: bool = False
+        self,
+        names: Iterable[str] | None,
+        *,
+        may_create: bool = False,
+        timeout_ms: int | None = None,
     ) -> dict[str, Topic]:
         """Ask about topics, all of them for None, until the brokers know them.
 
@@ -194,7 +204,10 @@ class Cluster:
             return _whole(await self.ask_topics(wanted, may_create=may_create))
 
         return await self.retry(
-            ask, "metadata", is_final=_is_final if may_create else _is_final_or_unknown
+            ask,
+            "metadata",
+            timeout_ms=timeout_ms,
+            is_final=_is_final if may_create else _is_final_or_unknown,
         )
 
     async def ask_topics(

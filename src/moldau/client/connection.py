@@ -42,6 +42,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._versions: dict[int, tuple[int, int]] = {}
         self._pending: deque[_Pending] = deque()
+        self._held: list[Buffer] = []
         self._correlation_id = 0
         self._lost: Exception | None = None
         self.memory = FrameMemory()
@@ -111,9 +112,17 @@ class Connection(asyncio.BufferedProtocol):
     # Requests.
 
     def send(
-        self, request: Message, response: type[AnyMessage], version: int | None = None
+        self,
+        request: Message,
+        response: type[AnyMessage],
+        version: int | None = None,
+        *,
+        is_held: bool = False,
     ) -> "asyncio.Future[AnyMessage]":
-        """Send a request behind those that wait; the future has its answer."""
+        """Send a request behind those that wait; the future has its answer.
+
+        One that is held leaves together with what follows, at the latest with `release`.
+        """
         if self._lost is not None or self._transport is None:
             raise self._lost or UnreachableError(f"{self.address}: the connection is closed")
         if version is None:
@@ -127,8 +136,16 @@ class Connection(asyncio.BufferedProtocol):
         )
         future: asyncio.Future[Message] = self._loop.create_future()
         self._pending.append(_Pending(self._correlation_id, response, version, future))
-        self._transport.writelines(pieces)
+        self._held += pieces
+        if not is_held:
+            self.release()
         return cast("asyncio.Future[AnyMessage]", future)
+
+    def release(self) -> None:
+        """Send what was held back, with one call to the system."""
+        if self._held and self._transport is not None:
+            pieces, self._held = self._held, []
+            self._transport.writelines(pieces)
 
     def send_unanswered(self, request: Message, version: int | None = None) -> None:
         """Send a request that is not answered, as a Produce with acks=0."""
@@ -154,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
             error = RequestTimeoutError(
                 f"{self.address} did not answer {api_of(type(request)).name} within {seconds:g} s"
             )
-            self._fail(error)
+            self.fail(error)
             raise error from None
 
     async def drain(self) -> None:
@@ -209,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._take_frames()
         except ProtocolError as error:
-            self._fail(NotKafkaError(f"{self.address} does not speak Kafka's protocol: {error}"))
+            self.fail(NotKafkaError(f"{self.address} does not speak Kafka's protocol: {error}"))
 
     def _take_frames(self) -> None:
         buffer, start, end = self._buffer, 0, self._end
@@ -254,13 +271,14 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Fail what waits."""
         reason = str(error) if error else "the broker closed the connection"
-        self._fail(UnreachableError(f"{self.address}: {reason}"))
+        self.fail(UnreachableError(f"{self.address}: {reason}"))
 
     def close(self) -> None:
         """Hang up."""
-        self._fail(UnreachableError(f"{self.address}: the connection was closed"))
+        self.fail(UnreachableError(f"{self.address}: the connection was closed"))
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Hang up; whoever waits for an answer gets the error."""
         if self._lost is not None:
             return
         self._lost = error

@@ -67,7 +67,8 @@ def load(
     for name, value in texts.items():
         if name not in known:
             raise ConfigError(_unknown(name, list(known)))
-        values[name] = _convert(name, value, known[name].default)
+        least = known[name].metadata.get("min", 0)
+        values[name] = _convert(name, value, known[name].default, least)
     return kind(**values)
 
 
@@ -89,7 +90,7 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"there is no setting {dotted}: {way_out}"
 
 
-def _convert(name: str, value: object, default: object) -> object:
+def _convert(name: str, value: object, default: object, least: int) -> object:
     """Take a value as it is, or read a text as a value like the default."""
     if isinstance(value, str) and not isinstance(default, str):
         try:
@@ -103,8 +104,8 @@ def _convert(name: str, value: object, default: object) -> object:
     if isinstance(default, int) and not isinstance(default, bool):
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"{kafka_name(name)}={value!r}: a number is allowed")
-        if value < 0:
-            raise ConfigError(f"{kafka_name(name)}={value}: 0 or more is allowed")
+        if value < least:
+            raise ConfigError(f"{kafka_name(name)}={value}: {least} or more is allowed")
     return value
 
 
