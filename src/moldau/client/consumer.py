@@ -61,6 +61,8 @@ class AsyncConsumer:
         self._failure: ClientError | None = None
         self._news = asyncio.Event()
         self._is_closed = False
+        self._is_changed = False
+        """Whether the user has said something since the brokers were last asked."""
         self.unread: deque[Record] = deque()
         """What was read and not handed out yet."""
 
@@ -147,6 +149,7 @@ class AsyncConsumer:
 
     def resume(self, *partitions: Place) -> None:
         """Go on with these partitions."""
+        self._is_changed = True
         for key in _keys(partitions):
             self._positions.resume(key)
 
@@ -235,10 +238,15 @@ class AsyncConsumer:
         while True:
             self._require_ready()
             self._news.clear()
+            drained = self._queue.drained_count
             taken = take()
-            self._pump()
-            if len(taken) or not await self._wait(deadline):
-                return taken
+            if not len(taken):
+                if not await self._wait(deadline):
+                    return taken
+                continue
+            if self._is_changed or self._queue.drained_count != drained:
+                self._pump()
+            return taken
 
     async def _wait(self, deadline: float | None) -> bool:
         """Wait until something has happened; False when the time is up."""
@@ -271,6 +279,7 @@ class AsyncConsumer:
 
     def _pump(self) -> None:
         """Have done whatever can be done now."""
+        self._is_changed = False
         self._fetcher.pump()
         if self._finding is None and self._failure is None and self._finder.has_work():
             self._finding = asyncio.get_running_loop().create_task(self._find())
@@ -285,6 +294,7 @@ class AsyncConsumer:
 
     def _put_back(self, *keys: TopicPartition) -> None:
         """Have unread records of these partitions, of all for none, fetched again."""
+        self._is_changed = True
         kept: list[Record] = []
         first: dict[TopicPartition, int] = {}
         for record in self.unread:
