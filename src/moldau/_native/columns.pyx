@@ -75,8 +75,6 @@ cdef extern from "columns.h" nogil:
     int columns_place(columns *c, const char *topic, size_t size, int32_t partition)
 
 cdef extern from "columns_stream.h" nogil:
-    struct ArrowArrayStream:
-        void (*release)(ArrowArrayStream *) noexcept
     bint columns_stream_make(ArrowArrayStream *out, columns **chunks, int64_t count)
 
 cdef extern from "arrow_input.h" nogil:
