@@ -80,7 +80,9 @@ cdef class ArrowRows:
                 return wanted
         if input_slice(&self.records.key, row, &key) != INPUT_FINE:
             raise ProtocolError(f"row {row}: {input_message(INPUT_BAD_OFFSETS).decode()}")
-        return -1 if key.size < 0 else murmur2_partition(key.data, key.size, partition_count)
+        if key.size < 0:
+            return -1 if partition_count > 1 else 0  # in their order where there is no choice
+        return murmur2_partition(key.data, key.size, partition_count)
 
     def by_partition(self, int32_t partition_count):
         """Return the rows of each partition that has some, in their order: (partition, rows)."""
