@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.row import Row
 
-SUITES = ("broker", "codec", "compaction", "disk", "log", "records")
+SUITES = ("broker", "client", "codec", "compaction", "disk", "log", "records")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -96,9 +96,7 @@ def test_every_acks(acks: str, served: RunningBroker, wire: Wire, topic: str) ->
     assert record.value == b"value"
 
 
-def test_keys_go_where_librdkafka_sends_them(
-    served: RunningBroker, wire: Wire, topic: str
-) -> None:
+def test_keys_go_where_librdkafka_sends_them(served: RunningBroker, wire: Wire, topic: str) -> None:
     wire.create_topic(topic, 7)
     keys = _keys(300)
     theirs = confluent_kafka.Producer(

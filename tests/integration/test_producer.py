@@ -129,9 +129,9 @@ def test_an_unknown_topic_is_an_error_after_max_block_ms(node: RunningNode) -> N
 
 
 def test_a_missing_partition_is_named_with_what_there_is(producer: Producer) -> None:
-    with pytest.raises(KafkaError, match="three-3: .*3 partitions, 0 to 2"):
+    with pytest.raises(KafkaError, match=r"three-3: .*3 partitions, 0 to 2"):
         producer.send("three", b"", partition=3)
-    with pytest.raises(KafkaError, match="three-7: .*3 partitions, 0 to 2"):
+    with pytest.raises(KafkaError, match=r"three-7: .*3 partitions, 0 to 2"):
         producer.send_arrow("three", pa.table({"value": [b""]}), partition=7)
 
 
@@ -199,13 +199,17 @@ def gone() -> Iterator[FaultProxy]:
         running.kill()
 
 
+def _send_many(producer: Producer) -> None:
+    for _ in range(1000):
+        producer.send("one", bytes(100))
+
+
 def test_a_full_buffer_is_an_error_after_max_block_ms(gone: FaultProxy) -> None:
     producer = Producer(gone.bootstrap_servers, buffer_memory=50_000, max_block_ms=100)
     producer.send("one", b"").result(10)
     gone.lose()
     with pytest.raises(BufferFullError, match=r"buffer\.memory=50000 .*max\.block\.ms=100"):
-        for _ in range(1000):
-            producer.send("one", bytes(100))
+        _send_many(producer)
     with pytest.warns(UndeliveredWarning, match=r"\d+ records were not delivered \(\d+ for one\)"):
         producer.close(0)
 

@@ -45,7 +45,7 @@ struct ArrowArrayStream {
     void *private_data;
 };
 
-#define ARROW_CHILDREN_MAX 6
+#define ARROW_CHILDREN_MAX 8
 #define ARROW_BUFFERS_MAX 3
 
 /* ---- schemas ---- */

@@ -28,6 +28,8 @@ class Columns:
     @property
     def row_count(self) -> int: ...
     def __len__(self) -> int: ...
+    def place(self, topic: str, partition: int) -> None:
+        """Say which partition all the rows are from: two more columns, in front of the others."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(
         self, requested_schema: object | None = None
@@ -48,6 +50,12 @@ def decode_columns(
     batches are left out in any case. `decompress` is called with a codec and a payload, and bounds
     what it returns. `InvalidRecordError` on a malformed batch, `OverflowError` when one column has
     more than `column_bytes_max` bytes: then decode fewer batches at once.
+    """
+
+def export_stream(chunks: Iterable[Columns]) -> object:
+    """Return Arrow's stream of these, at least one, as a capsule; they may have other readers.
+
+    All have the columns of the first.
     """
 
 def encode_columns(

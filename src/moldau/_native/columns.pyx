@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset, strcmp
+from libc.string cimport memset, strcmp, strlen
 
 from moldau._native.encode cimport buffer_append, buffer_free, byte_buffer, slice_
 from moldau._native.records cimport (
@@ -72,6 +72,10 @@ cdef extern from "columns.h" nogil:
                              int64_t size, int64_t start_offset, record_walk *result)
     bint columns_export_schema(const columns *c, ArrowSchema *out)
     bint columns_export(columns *c, ArrowArray *out)
+    int columns_place(columns *c, const char *topic, size_t size, int32_t partition)
+
+cdef extern from "columns_stream.h" nogil:
+    bint columns_stream_make(ArrowArrayStream *out, columns **chunks, int64_t count)
 
 cdef extern from "arrow_input.h" nogil:
     enum:
@@ -159,6 +163,14 @@ cdef class Columns:
     def __len__(self):
         return self.columns.row_count
 
+    def place(self, str topic not None, int32_t partition):
+        cdef bytes name = topic.encode()
+        cdef const char *text = name
+        cdef int status
+        with nogil:
+            status = columns_place(self.columns, text, strlen(text), partition)
+        _require_fine(status)
+
     def __arrow_c_schema__(self):
         cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
         if schema is NULL:
@@ -200,10 +212,14 @@ cdef int _append(columns *c, Batch batch, object payload, int64_t start_offset) 
             c, &fields, <const uint8_t *>view.buf, view.len, start_offset, &walk
         )
     PyBuffer_Release(&view)
-    if status == COLUMNS_FINE:
-        return 0
     if status == COLUMNS_BAD_RECORD:
         invalid_record(&walk)
+    return _require_fine(status)
+
+
+cdef int _require_fine(int status) except -1:
+    if status == COLUMNS_FINE:
+        return 0
     if status == COLUMNS_TOO_LARGE:
         raise OverflowError("too many bytes for one column: decode fewer batches at once")
     raise MemoryError
@@ -236,6 +252,38 @@ def decode_columns(
             payload = decompress(batch.attributes & ATTRIBUTE_CODEC, payload)
         _append(decoded.columns, batch, payload, start_offset)
     return decoded
+
+
+cdef void _free_stream(object capsule) noexcept:
+    cdef ArrowArrayStream *stream
+    stream = <ArrowArrayStream *>PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release is not NULL:
+        stream.release(stream)
+    free(stream)
+
+
+def export_stream(chunks):
+    cdef list listed = list(chunks)
+    cdef Py_ssize_t k, count = len(listed)
+    cdef ArrowArrayStream *stream
+    cdef columns **pointers
+    if not count:
+        raise ValueError("a stream has its columns from its first chunk: give it one without rows")
+    pointers = <columns **>calloc(count, sizeof(columns *))
+    stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
+    try:
+        if pointers is NULL or stream is NULL:
+            raise MemoryError
+        for k in range(count):
+            pointers[k] = (<Columns?>listed[k]).columns
+        if not columns_stream_make(stream, pointers, count):
+            raise MemoryError
+    except BaseException:
+        free(stream)
+        raise
+    finally:
+        free(pointers)
+    return PyCapsule_New(stream, "arrow_array_stream", _free_stream)
 
 
 # ---- Arrow columns to batches

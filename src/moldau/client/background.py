@@ -39,3 +39,7 @@ class BackgroundLoop:
         except (WaitTimeoutError, KeyboardInterrupt):
             future.cancel()
             raise
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Have something done in the loop, and do not wait."""
+        asyncio.run_coroutine_threadsafe(work, self.loop)

@@ -3,8 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from moldau.client.connection import Connection
@@ -17,6 +17,7 @@ from moldau.client.errors import (
     UnreachableError,
 )
 from moldau.client.settings import ClientSettings, addresses_of
+from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.metadata import (
     MetadataRequest,
@@ -69,7 +70,7 @@ class Topic:
 class Cluster:
     """A client's way to all brokers: finds them, connects, tries again.
 
-    One connection per broker, made when it is first needed, and made again when it was lost.
+    One connection per broker and lane, made when it is first needed, and again when it was lost.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -79,8 +80,8 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         self._addresses = addresses_of(settings.bootstrap_servers)
         self._topics: dict[str, tuple[Topic, float]] = {}
-        self._connections: dict[tuple[str, int], Connection] = {}
-        self._opening: dict[tuple[str, int], asyncio.Lock] = {}
+        self._connections: dict[tuple[str, int, str], Connection] = {}
+        self._opening: dict[tuple[str, int, str], asyncio.Lock] = {}
         self._is_closed = False
 
     async def start(self) -> None:
@@ -102,17 +103,20 @@ class Cluster:
 
     # Connections.
 
-    async def connect(self, node_id: int) -> Connection:
-        """Return a connection to a broker; `UnreachableError` if there is none."""
+    async def connect(self, node_id: int, lane: str = "") -> Connection:
+        """Return a connection to a broker; `UnreachableError` if there is none.
+
+        A broker answers in order: what may wait long there, as a Fetch, has a lane of its own.
+        """
         node = self.nodes.get(node_id)
         if node is None:
             raise UnreachableError(f"broker {node_id} is not in the cluster's metadata")
-        return await self._connect(node.host, node.port)
+        return await self._connect(node.host, node.port, lane)
 
     async def connect_any(self) -> Connection:
         """Return a connection to any broker, one that is open already if there is one."""
-        for connection in self._connections.values():
-            if not connection.is_lost:
+        for (_, _, lane), connection in self._connections.items():
+            if not lane and not connection.is_lost:
                 return connection
         known = [(node.host, node.port) for node in self.nodes.values()]
         errors: list[ClientError] = []
@@ -125,9 +129,9 @@ class Cluster:
             raise errors[0]
         raise UnreachableError("; ".join(map(str, errors)))
 
-    async def _connect(self, host: str, port: int) -> Connection:
+    async def _connect(self, host: str, port: int, lane: str = "") -> Connection:
         self._require_open()
-        address = host, port
+        address = host, port, lane
         async with self._opening.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
             if connection is None or connection.is_lost:
@@ -154,6 +158,26 @@ class Cluster:
         """Believe no longer what is known of a topic: a broker has said otherwise."""
         self._topics.pop(topic, None)
 
+    def learn_leader(
+        self, key: TopicPartition, leader: int, leader_epoch: int, nodes: Iterable[Node] = ()
+    ) -> bool:
+        """Take over who leads a partition now, from an answer that says so (KIP-951).
+
+        False if that is nothing new.
+        """
+        known = self._topics.get(key.topic)
+        if known is None or key.partition >= len(known[0].partitions):
+            return False
+        topic, since = known
+        old = topic.partitions[key.partition]
+        if leader_epoch <= old.leader_epoch:
+            return False
+        self.nodes |= {node.node_id: node for node in nodes}
+        partitions = list(topic.partitions)
+        partitions[key.partition] = replace(old, leader=leader, leader_epoch=leader_epoch)
+        self._topics[key.topic] = replace(topic, partitions=partitions), since
+        return leader in self.nodes
+
     async def topic(
         self, name: str, *, may_create: bool = False, timeout_ms: int | None = None
     ) -> Topic:
@@ -178,8 +202,7 @@ class Cluster:
         wanted = None if names is None else list(names)
 
         async def ask() -> dict[str, Topic]:
-            connection = await self.connect_any()
-            return self._take(await self._ask(connection, wanted, may_create=may_create))
+            return _whole(await self.ask_topics(wanted, may_create=may_create))
 
         return await self.retry(
             ask,
@@ -187,6 +210,13 @@ class Cluster:
             timeout_ms=timeout_ms,
             is_final=_is_final if may_create else _is_final_or_unknown,
         )
+
+    async def ask_topics(
+        self, names: Sequence[str] | None, *, may_create: bool = False
+    ) -> dict[str, "Topic | KafkaError"]:
+        """Ask any broker once about topics, all of them for None; each is there or an error."""
+        connection = await self.connect_any()
+        return self._take(await self._ask(connection, names, may_create=may_create))
 
     async def _ask(
         self, connection: Connection, names: Sequence[str] | None, *, may_create: bool
@@ -197,22 +227,23 @@ class Cluster:
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=may_create)
         return await connection.call(request, MetadataResponse)
 
-    def _take(self, answer: MetadataResponse) -> dict[str, Topic]:
+    def _take(self, answer: MetadataResponse) -> dict[str, "Topic | KafkaError"]:
         self.cluster_id = answer.cluster_id
         self.controller_id = answer.controller_id
         self.nodes = {
             each.node_id: Node(each.node_id, each.host, each.port, each.rack)
             for each in answer.brokers
         }
-        taken: dict[str, Topic] = {}
+        taken: dict[str, Topic | KafkaError] = {}
         monotonic = time.monotonic()
         for row in answer.topics:
             assert row.name is not None, "asked for by name"
             if row.error_code:
                 self.forget(row.name)
-                raise KafkaError(row.error_code, f"topic {row.name}")
-            topic = taken[row.name] = _topic(row.name, row)
-            self._topics[row.name] = topic, monotonic
+                taken[row.name] = KafkaError(row.error_code, f"topic {row.name}")
+            else:
+                taken[row.name] = topic = _topic(row.name, row)
+                self._topics[row.name] = topic, monotonic
         return taken
 
     # Trying again.
@@ -261,6 +292,16 @@ class Backoff:
         wait_ms = min(self._next_ms, self._ms_max)
         self._next_ms = wait_ms * 2
         return wait_ms / 1000 * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _whole(answers: Mapping[str, Topic | KafkaError]) -> dict[str, Topic]:
+    """Return the topics if all are there, else raise what the first is missing for."""
+    topics = {}
+    for name, answer in answers.items():
+        if isinstance(answer, KafkaError):
+            raise answer
+        topics[name] = answer
+    return topics
 
 
 def _is_final(error: KafkaError) -> bool:

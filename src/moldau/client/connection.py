@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 import moldau
 from moldau.client.errors import KafkaError, NotKafkaError, RequestTimeoutError, UnreachableError
+from moldau.client.frame_memory import FrameMemory
 from moldau.client.settings import ClientSettings
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS, api_of
@@ -44,8 +45,10 @@ class Connection(asyncio.BufferedProtocol):
         self._held: list[Buffer] = []
         self._correlation_id = 0
         self._lost: Exception | None = None
+        self.memory = FrameMemory()
+        """Where large answers are; who has read one may give its memory back."""
         # What was read: many small frames, or the beginning of one large one.
-        self._buffer = bytearray(READ_BYTES)
+        self._small = self._buffer = bytearray(READ_BYTES)
         self._end = 0
         self._wanted = 4
         self._room: asyncio.Event = asyncio.Event()
@@ -177,11 +180,8 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _say_hello(self) -> None:
         self._versions[API_VERSIONS] = (0, HELLO_VERSION)
-        request = ApiVersionsRequest(
-            client_software_name="moldau", client_software_version=moldau.__version__
-        )
         # A broker that does not know this version says so in the format of version 0 (KIP-511).
-        future = self.send(request, ApiVersionsResponse, HELLO_VERSION)
+        future = self.send(hello(), ApiVersionsResponse, HELLO_VERSION)
         answer = await future
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             answer = await self.send(ApiVersionsRequest(), ApiVersionsResponse, 0)
@@ -213,14 +213,16 @@ class Connection(asyncio.BufferedProtocol):
         """Return where to read to."""
         if self._wanted > len(self._buffer):
             # One large frame, and nothing behind it: its memory becomes the answer's.
-            grown = bytearray(self._wanted)
+            grown = self.memory.take(self._wanted)
             grown[: self._end] = memoryview(self._buffer)[: self._end]
             self._buffer = grown
-        return memoryview(self._buffer)[self._end :]
+        return memoryview(self._buffer)[self._end : max(self._wanted, READ_BYTES)]
 
     def buffer_updated(self, size: int) -> None:
         """Hand out the answers that are whole."""
         self._end += size
+        if self._end < self._wanted:
+            return
         try:
             self._take_frames()
         except ProtocolError as error:
@@ -245,8 +247,7 @@ class Connection(asyncio.BufferedProtocol):
             start += 4 + size
         if start:
             rest = bytes(view[start:end])
-            if len(buffer) > READ_BYTES:
-                self._buffer = bytearray(READ_BYTES)
+            self._buffer = self._small
             self._buffer[: len(rest)] = rest
             self._end = len(rest)
 
@@ -290,6 +291,13 @@ class Connection(asyncio.BufferedProtocol):
                 each.future.set_exception(error)
                 # Whoever has given up waiting is not told twice.
                 each.future.exception()
+
+
+def hello() -> ApiVersionsRequest:
+    """Return the question what a broker can, with who is asking: brokers want to know."""
+    return ApiVersionsRequest(
+        client_software_name="moldau", client_software_version=moldau.__version__
+    )
 
 
 def _is_version_refused(pending: _Pending, frame: Buffer) -> bool:
