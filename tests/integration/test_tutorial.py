@@ -1,6 +1,7 @@
 """What people copy: the lines of Kafka's tutorials, and those of our banner, as printed."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.commands import SCRIPTS, environment
 from tests.nodes import RunningNode
 
+ROOT = Path(__file__).parents[2]
 CREATE = "kafka-topics.sh --create --topic my-first-topic --bootstrap-server localhost:9092 --partitions 3 --replication-factor 1"  # noqa: E501
 PRODUCE = "kafka-console-producer.sh --topic my-first-topic --bootstrap-server localhost:9092"
 CONSUME = (
@@ -69,6 +71,19 @@ def test_keys_with_the_older_and_the_newer_names(node: RunningNode, tmp_path: Pa
     older = run(f"{CONSUME} --property print.key=true --max-messages 3")
     newer = run(f"{CONSUME} --formatter-property print.key=true --max-messages 3")
     assert older == newer == "a\t1\nb\t2\nnull\t3\n"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/commands.md"])
+def test_the_documents_lines(tmp_path: Path, document: str) -> None:
+    node = RunningNode("--data", str(tmp_path / "data"))
+    try:
+        blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
+        assert blocks
+        script = "set -e\n" + "".join(blocks).replace("localhost:9092", node.bootstrap_servers)
+        there = f"export MOLDAU_BOOTSTRAP_SERVER={node.bootstrap_servers}\n"
+        shell(there + script, tmp_path)
+    finally:
+        node.kill()
 
 
 def test_the_banners_lines_work_as_printed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import FAILED, Parser, explain, run
 from moldau.cli.printing import print_json
-from moldau.cli.target import DEFAULT_SERVER, client_config, target_options
+from moldau.cli.target import client_config, default_server, target_options
 
 if TYPE_CHECKING:
     from moldau.cli.checks.finding import Finding
@@ -29,6 +29,7 @@ def make_parser() -> Parser:
         epilog=EXAMPLES,
         parents=[target_options()],
     )
+    # Asked for a directory only, it looks at no address.
     parser.set_defaults(bootstrap_server=None)
     parser.add_argument("--data", metavar="DIR", action="append", help="a data directory")
     return parser
@@ -71,7 +72,7 @@ def _network_findings(options: argparse.Namespace, cluster_ids: list[str]) -> "I
     from moldau.client.settings import addresses_of
 
     try:
-        addresses = addresses_of(options.bootstrap_server or DEFAULT_SERVER)
+        addresses = addresses_of(options.bootstrap_server or default_server())
     except ConfigError as error:
         yield problem(explain(error), "write it as HOST:PORT")
         return

@@ -1,12 +1,19 @@
 """Options of all commands that talk to a cluster: where it is, and how to speak to it."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Final
 
 from moldau.cli.frame import CommandError, Parser
 
 DEFAULT_SERVER: Final = "localhost:9092"
+SERVER_VARIABLE: Final = "MOLDAU_BOOTSTRAP_SERVER"
+
+
+def default_server() -> str:
+    """Return where the cluster is if nobody says."""
+    return os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +23,8 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT",
-        default=DEFAULT_SERVER,
-        help=f"a broker, or several with commas between ({DEFAULT_SERVER})",
+        default=default_server(),
+        help=f"a broker, or several with commas between (${SERVER_VARIABLE}, {DEFAULT_SERVER})",
     )
     group.add_argument(
         "--command-config", metavar="FILE", help="a file with settings of Kafka's clients"
