@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,7 +196,9 @@ def test_dump_log(tools: Tools) -> None:
 def test_dump_of_the_clusters_metadata(tools: Tools) -> None:
     _, text = tools.ours("kafka-log-dirs", "--describe")
     [directory] = json.loads(text.splitlines()[-1])["brokers"][0]["logDirs"]
-    folder = Path(directory["logDir"]) / "__cluster_metadata-0"
+    # A copy, because the broker goes on writing to it.
+    folder = tools.directory / "__cluster_metadata-0"
+    shutil.copytree(Path(directory["logDir"]) / folder.name, folder)
     files = sorted([*folder.glob("*.log"), *folder.glob("*.checkpoint")])
     names = ",".join(map(str, files))
     text = tools.check("kafka-dump-log", "--files", names, "--cluster-metadata-decoder")

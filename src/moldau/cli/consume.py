@@ -81,15 +81,16 @@ def _work(options: argparse.Namespace) -> None:
             consumer.seek_to_time(since_ms)
         else:
             place_at(consumer, places, "earliest" if options.from_beginning else offset or "latest")
-        records = taken(consumer, count=options.max_messages, timeout_seconds=options.timeout)
+        batches = taken(consumer, count=options.max_messages, timeout_seconds=options.timeout)
         if options.format == "json":
-            for record in records:
-                print_json(record_object(record))
+            for batch in batches:
+                for record in batch:
+                    print_json(record_object(record))
                 sys.stdout.flush()
             return
         out = sys.stdout.buffer
-        for record in records:
-            out.write(form.line(record))
+        for batch in batches:
+            out.write(b"".join(map(form.line, batch)))
             out.flush()
 
 
@@ -127,20 +128,19 @@ def place_at(consumer: "Consumer", places: "Sequence[TopicPartition]", offset: s
 
 def taken(
     consumer: "Consumer", *, count: int | None = None, timeout_seconds: float | None = None
-) -> "Iterator[Record]":
-    """Hand out records, so many, and until nothing comes any more."""
+) -> "Iterator[list[Record]]":
+    """Hand out records as they come, so many, and until nothing comes any more."""
     handed = 0
     last = time.monotonic()
     while count is None or handed < count:
         records = consumer.poll(
             POLL_MS if timeout_seconds is None else _wait_ms(last, timeout_seconds)
         )
-        for record in records:
-            if count is not None and handed >= count:
-                return
-            handed += 1
-            yield record
+        if count is not None:
+            records = records[: count - handed]
         if records:
+            handed += len(records)
+            yield records
             last = time.monotonic()
         elif timeout_seconds is not None and time.monotonic() - last >= timeout_seconds:
             return

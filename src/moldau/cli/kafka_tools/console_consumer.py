@@ -3,7 +3,8 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from moldau.cli.consume import assign, place_at, taken
@@ -22,7 +23,7 @@ from moldau.cli.kafka_tools.face import (
 from moldau.cli.record_text import DESERIALIZERS, RecordFormat
 
 if TYPE_CHECKING:
-    from moldau.client.consumer import Consumer
+    from moldau._native.fetched import Record
 
 FORMATTERS: Final = (
     "org.apache.kafka.tools.consumer.DefaultMessageFormatter",
@@ -98,31 +99,39 @@ def _work(options: argparse.Namespace) -> None:
     form = record_format(properties)
     given = {"isolation.level": options.isolation_level}
     config = client_settings(ConsumerSettings, options, given)
+    start = options.offset or ("earliest" if options.from_beginning else _reset(config))
     count = 0
     with Consumer(options.bootstrap_server, config=config) as consumer:
         partitions = None if options.partition is None else [options.partition]
-        places = assign(consumer, _topics(consumer, options), partitions)
-        reset = "earliest" if config.get("auto.offset.reset") == "earliest" else "latest"
-        place_at(
-            consumer, places, "earliest" if options.from_beginning else options.offset or reset
-        )
+        place_at(consumer, assign(consumer, _topics(options, config), partitions), start)
         timeout_seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
         out = sys.stdout.buffer
         try:
-            for record in taken(
+            for records in taken(
                 consumer, count=options.max_messages, timeout_seconds=timeout_seconds
             ):
-                try:
-                    line = form.line(record)
-                except CommandError:
-                    if not options.skip_message_on_error:
-                        raise
-                    continue
-                out.write(line)
+                lines = list(_lines(form, records, skip_faults=options.skip_message_on_error))
+                out.write(b"".join(lines))
                 out.flush()
-                count += 1
+                count += len(lines)
         finally:
             print(f"Processed a total of {count} messages", file=sys.stderr)
+
+
+def _reset(config: Mapping[str, object]) -> str:
+    """Return where to begin if nobody says."""
+    return "earliest" if config.get("auto.offset.reset") == "earliest" else "latest"
+
+
+def _lines(
+    form: RecordFormat, records: "Sequence[Record]", *, skip_faults: bool
+) -> Iterator[bytes]:
+    for record in records:
+        try:
+            yield form.line(record)
+        except CommandError:
+            if not skip_faults:
+                raise
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -149,17 +158,19 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _topics(consumer: "Consumer", options: argparse.Namespace) -> list[str]:
+def _topics(options: argparse.Namespace, config: Mapping[str, object]) -> list[str]:
     if options.topic is not None:
         return [options.topic]
     from moldau.client.admin import Admin
+    from moldau.client.settings import ClientSettings, kafka_name
 
     wanted = include_list(options.include)
-    with Admin(options.bootstrap_server) as admin:
+    known = {kafka_name(field.name) for field in fields(ClientSettings)}
+    shared = {name: value for name, value in config.items() if name in known}
+    with Admin(options.bootstrap_server, config=shared) as admin:
         topics = [name for name in admin.list_topics() if wanted.fullmatch(name)]
     if not topics:
         raise CommandError(f"--include {options.include}: no topic has such a name")
-    del consumer
     return topics
 
 

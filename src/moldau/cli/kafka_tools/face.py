@@ -91,11 +91,13 @@ def client_settings(
 
     What a client here does not know is left out with a warning, as Kafka's clients do.
     """
+    from moldau.client.settings import kafka_name
+
     texts: dict[str, str] = {}
     if getattr(options, "command_config", None):
         texts |= read_config(options.command_config)
     texts |= parse_assignments(getattr(options, "command_property", None))
-    known = {field.name.replace("_", ".") for field in fields(kind)}
+    known = {kafka_name(field.name) for field in fields(kind)}
     settings: dict[str, object] = {}
     for name, value in texts.items():
         if name in known:
