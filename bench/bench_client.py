@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from bench.client_consumer import consumer
+from bench.client_producer import producer
 from bench.row import Row
 
-PARTS: dict[str, Callable[[], list[Row]]] = {"consumer": consumer}
+PARTS: dict[str, Callable[[], list[Row]]] = {"producer": producer, "consumer": consumer}
 
 
 def rows(only: str = "") -> list[Row]:

@@ -21,6 +21,7 @@ class FaultProxy:
         self.cuts = 0
         self.bytes_mean = bytes_mean
         self.is_calm = False
+        self.is_lost = False
         self._chance = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -44,6 +45,16 @@ class FaultProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def lose(self) -> None:
+        """Cut everything, and reach the broker no more."""
+        self.target = ("127.0.0.1", 1)
+        self._loop.call_soon_threadsafe(self._cut_all)
+        self.is_lost = True
+
+    def _cut_all(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
     @property
     def bootstrap_servers(self) -> str:

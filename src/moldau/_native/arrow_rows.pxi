@@ -80,11 +80,16 @@ cdef class ArrowRows:
                 return wanted
         if input_slice(&self.records.key, row, &key) != INPUT_FINE:
             raise ProtocolError(f"row {row}: {input_message(INPUT_BAD_OFFSETS).decode()}")
-        return -1 if key.size < 0 else murmur2_partition(key.data, key.size, partition_count)
+        if key.size < 0:
+            return -1 if partition_count > 1 else 0  # in their order where there is no choice
+        return murmur2_partition(key.data, key.size, partition_count)
 
     def by_partition(self, int32_t partition_count):
         """Return the rows of each partition that has some, in their order: (partition, rows)."""
+        # None stands for all.
         cdef int64_t row, place
+        if self.partitions is NULL and self.records.key.offsets is NULL and partition_count > 1:
+            return [(-1, None)]
         # One buffer more than there are partitions, for rows that do not say.
         cdef byte_buffer *buffers = <byte_buffer *>calloc(partition_count + 1, sizeof(byte_buffer))
         if buffers is NULL:
@@ -116,6 +121,10 @@ cdef class ArrowRows:
         cdef batch_plan plan
         cdef batch_header header
         cdef int status
+        cdef bint alone = False
+        cdef Py_ssize_t room
+        cdef bytearray scratch
+        cdef uint8_t *p
         records.timestamp.missing = timestamp
         if rows is not None:
             records.rows = <const int64_t *>PyBytes_AS_STRING(rows)
@@ -125,9 +134,23 @@ cdef class ArrowRows:
         header.attributes = codec
         header.producer_id = header.producer_epoch = header.base_sequence = -1
         plan.first = first
+        room = BATCH_HEADER_SIZE if compress is None else 0
+        scratch = PyByteArray_FromStringAndSize(NULL, batch_bytes_max)
+        p = <uint8_t *>PyByteArray_AS_STRING(scratch)
         with nogil:
-            status = input_plan(&records, batch_bytes_max - BATCH_HEADER_SIZE, &plan)
+            status = input_fill(&records, &plan, p + room, batch_bytes_max - BATCH_HEADER_SIZE)
+            if status == INPUT_FINE and plan.last == first:  # one that is too large has a batch
+                status = input_plan(&records, 0, &plan)
+                alone = True
+            elif status == INPUT_FINE and room:
+                _describe(&header, &plan, room)
+                batch_write(p, &header)
         if status != INPUT_FINE:
             row = plan.last if records.rows is NULL else records.rows[plan.last]
             raise ProtocolError(f"row {row}: {input_message(status).decode()}")
-        return _encode_batch(&records, &plan, &header, compress), plan.last
+        if alone:
+            return _encode_batch(&records, &plan, &header, compress), plan.last
+        if room:
+            return PyBytes_FromStringAndSize(<const char *>p, header.size), plan.last
+        _describe(&header, &plan, 0)
+        return assemble(&header, compress(memoryview(scratch)[:plan.payload_size])), plan.last

@@ -95,8 +95,10 @@ class ArrowRows:
     """A record batch whose rows go to partitions."""
 
     def __len__(self) -> int: ...
-    def by_partition(self, partition_count: int) -> list[tuple[int, bytes]]:
+    def by_partition(self, partition_count: int) -> list[tuple[int, bytes | None]]:
         """Return the rows of each partition that has some, in their order: (partition, rows).
+
+        None stands for all rows.
 
         A row goes where its column partition says, else by the hash of its key; -1 has the rows
         that have neither. `ValueError` names a row with a partition that there is not.

@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
@@ -124,6 +125,7 @@ cdef extern from "arrow_input.h" nogil:
     int input_slice(const binary_input *input_, int64_t row, slice_ *out)
     bint input_is_valid(const uint8_t *validity, int64_t row)
     int input_plan(const record_input *input_, int64_t payload_max, batch_plan *plan)
+    int input_fill(const record_input *input_, batch_plan *plan, uint8_t *p, int64_t room)
     int input_write(const record_input *input_, const batch_plan *plan, uint8_t *p)
 
 crc32c_initialize()
@@ -401,17 +403,23 @@ cdef int _open(record_input *out, const ArrowSchema *schema, const ArrowArray *a
     return 0
 
 
+cdef int _describe(batch_header *header, const batch_plan *plan, Py_ssize_t room) noexcept nogil:
+    """Say of a batch what was found when it was planned."""
+    header.last_offset_delta = plan.last - plan.first - 1
+    header.record_count = plan.last - plan.first
+    header.base_timestamp = plan.base_timestamp
+    header.max_timestamp = plan.max_timestamp
+    header.size = room + plan.payload_size
+    return 0
+
+
 cdef bytes _encode_batch(const record_input *records, batch_plan *plan, batch_header *header, compress):
     """Encode the rows of a plan."""
     cdef Py_ssize_t room = BATCH_HEADER_SIZE if compress is None else 0
     cdef bytes encoded = PyBytes_FromStringAndSize(NULL, room + plan.payload_size)
     cdef uint8_t *p = <uint8_t *>PyBytes_AS_STRING(encoded)
     cdef int status
-    header.last_offset_delta = plan.last - plan.first - 1
-    header.record_count = plan.last - plan.first
-    header.base_timestamp = plan.base_timestamp
-    header.max_timestamp = plan.max_timestamp
-    header.size = room + plan.payload_size
+    _describe(header, plan, room)
     with nogil:
         status = input_write(records, plan, p + room)
         if status == INPUT_FINE and room:

@@ -29,7 +29,7 @@ def encode_rows(
     for rows in open_arrow(data):
         groups: list[tuple[int, bytes | None]] = [(-1 if partition is None else partition, None)]
         if partition is None and not settings.partitioner_ignore_keys:
-            groups = list(rows.by_partition(partition_count))
+            groups = rows.by_partition(partition_count)
         for place, chosen in groups:
             first, stop = 0, len(rows) if chosen is None else len(chosen) // 8
             while first < stop:

@@ -89,10 +89,16 @@ class Cluster:
         connection = await self.connect_any()
         self._take(await self._ask(connection, [], may_create=False))
 
+    def hang_up(self) -> None:
+        """Close all connections, and make no more."""
+        self._is_closed = True
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
     async def close(self) -> None:
         """Hang up everywhere."""
-        self._is_closed = True
-        self._hang_up()
+        self.hang_up()
         await asyncio.sleep(0)  # transports close in the loop's next turn
 
     # Connections.
@@ -142,13 +148,8 @@ class Cluster:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            self._hang_up()
+            self.hang_up()
             raise ClosedError("the client is closed")
-
-    def _hang_up(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
 
     # Metadata.
 

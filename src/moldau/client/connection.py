@@ -20,6 +20,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 FRAME_BYTES_MAX: Final = 1 << 30
 READ_BYTES: Final = 64 << 10
+WRITE_BYTES: Final = 256 << 10
 HELLO_VERSION: Final = 4
 
 
@@ -42,7 +43,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._versions: dict[int, tuple[int, int]] = {}
         self._pending: deque[_Pending] = deque()
-        self._held: list[Buffer] = []
+        self._held: deque[Buffer] = deque()
         self._correlation_id = 0
         self._used_at = self._loop.time()
         self._lost: Exception | None = None
@@ -149,9 +150,21 @@ class Connection(asyncio.BufferedProtocol):
         return cast("asyncio.Future[AnyMessage]", future)
 
     def release(self) -> None:
-        """Send what was held back, with one call to the system."""
-        if self._held and self._transport is not None:
-            pieces, self._held = self._held, []
+        """Send what was held back, with few calls to the system.
+
+        A transport that cannot send everything at once copies the rest, and again whenever it has
+        sent some of it: so it gets no more than it takes.
+        """
+        while self._held and self._transport is not None and self._room.is_set():
+            pieces, size = [], 0
+            while self._held and size < WRITE_BYTES:
+                piece = self._held.popleft()
+                if len(piece) > WRITE_BYTES:
+                    view = memoryview(piece)
+                    piece = view[:WRITE_BYTES]
+                    self._held.appendleft(view[WRITE_BYTES:])
+                pieces.append(piece)
+                size += len(piece)
             self._transport.writelines(pieces)
 
     def send_unanswered(self, request: Message, version: int | None = None) -> None:
@@ -215,6 +228,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The peer takes more."""
         self._room.set()
+        self.release()
 
     def get_buffer(self, _size: int) -> memoryview:
         """Return where to read to."""
@@ -289,6 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._lost is not None:
             return
         self._lost = error
+        self._held.clear()
         self._room.set()
         if self._transport is not None:
             self._transport.abort()

@@ -162,13 +162,14 @@ class Sender:
             task.cancel()
         left = [*self._unfinished, *self.accumulator.take(0.0, everything=True)[0]]
         self._unfinished.clear()
-        warn_undelivered(left)
         for batch in left:
             self.accumulator.release(batch.size)
             batch.finish(-1, -1, error)
         for flush in self._flushes:
             flush.end()
         self._make_room()
+        self.cluster.hang_up()
+        warn_undelivered(left)
 
     # Turns.
 
