@@ -22,13 +22,13 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 AnyClient = TypeVar("AnyClient", bound=Client)
 # Whoever has a larger client has its parts' methods, too.
-HeldClient = TypeVar("HeldClient", bound=Client, covariant=True)
+HeldClient_co = TypeVar("HeldClient_co", bound=Client, covariant=True)
 
 
-class Synchronous(Generic[HeldClient]):
+class Synchronous(Generic[HeldClient_co]):
     """A client that waits: it is started when it is made, and `with` closes it."""
 
-    def __init__(self, client: HeldClient) -> None:
+    def __init__(self, client: HeldClient_co) -> None:
         self._client = client
         self._background = BackgroundLoop.shared()
         self._background.run(client.start())
