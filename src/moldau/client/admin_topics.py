@@ -47,9 +47,10 @@ class TopicAdmin(AdminBase):
 
     async def describe_topics(self, names: Iterable[str]) -> dict[str, Topic | KafkaError]:
         """Return these topics with their partitions; what is not there is an error in its place."""
+        wanted = list(names)
 
         async def ask() -> dict[str, Topic | KafkaError]:
-            return await self._cluster.ask_topics(list(names))
+            return await self._cluster.ask_topics(wanted)
 
         return await self._cluster.retry(ask, "describe topics")
 

@@ -21,12 +21,14 @@ class Client(Protocol):
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 AnyClient = TypeVar("AnyClient", bound=Client)
+# Whoever has a larger client has its parts' methods, too.
+HeldClient_co = TypeVar("HeldClient_co", bound=Client, covariant=True)
 
 
-class Synchronous(Generic[AnyClient]):
+class Synchronous(Generic[HeldClient_co]):
     """A client that waits: it is started when it is made, and `with` closes it."""
 
-    def __init__(self, client: AnyClient) -> None:
+    def __init__(self, client: HeldClient_co) -> None:
         self._client = client
         self._background = BackgroundLoop.shared()
         self._background.run(client.start())

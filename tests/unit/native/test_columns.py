@@ -273,7 +273,7 @@ def test_a_schema_alone_can_be_asked_for() -> None:
 
 LEAK_CHECK = """
 import pyarrow as pa
-from moldau._native.columns import decode_columns, encode_columns
+from moldau._native.columns import decode_columns, encode_columns, export_stream
 from moldau._native.records import BatchWriter, read_batches
 
 writer = BatchWriter()
@@ -288,6 +288,9 @@ def cycle():
     kept = arrow["value"], pa.record_batch(columns)
     columns.__arrow_c_array__()
     encode_columns(arrow)
+    columns.place("topic", 1)
+    export_stream([columns])
+    pa.RecordBatchReader._import_from_c_capsule(export_stream([columns, columns])).read_all()
 
 def resident():
     with open("/proc/self/statm") as statm:
