@@ -62,6 +62,19 @@ def test_asking_may_create_a_topic(node: RunningNode) -> None:
     asyncio.run(ask())
 
 
+def test_a_connection_that_was_long_unused_is_made_again(node: RunningNode) -> None:
+    async def ask() -> None:
+        cluster = Cluster(_settings(node.bootstrap_servers, connections_max_idle_ms=0))
+        connection = await cluster.connect_any()
+        assert connection.idle_seconds > 0
+        other = await cluster.connect_any()
+        assert other is not connection
+        assert connection.is_lost
+        await cluster.close()
+
+    asyncio.run(ask())
+
+
 def test_a_closed_port_is_named() -> None:
     with socket.create_server(("localhost", 0)) as server:
         port = server.getsockname()[1]

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow.h"
 #include "columns.h"
 
 typedef struct {

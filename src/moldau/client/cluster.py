@@ -116,7 +116,7 @@ class Cluster:
     async def connect_any(self) -> Connection:
         """Return a connection to any broker, one that is open already if there is one."""
         for (_, _, lane), connection in self._connections.items():
-            if not lane and not connection.is_lost:
+            if not lane and self._is_usable(connection):
                 return connection
         known = [(node.host, node.port) for node in self.nodes.values()]
         errors: list[ClientError] = []
@@ -134,11 +134,17 @@ class Cluster:
         address = host, port, lane
         async with self._opening.setdefault(address, asyncio.Lock()):
             connection = self._connections.get(address)
-            if connection is None or connection.is_lost:
+            if connection is None or not self._is_usable(connection):
                 connection = await Connection.open(host, port, self.settings)
                 self._connections[address] = connection
                 self._require_open()
             return connection
+
+    def _is_usable(self, connection: Connection) -> bool:
+        """Whether a connection is there; a long unused one, which brokers close, is given up."""
+        if connection.idle_seconds > self.settings.connections_max_idle_ms / 1000:
+            connection.close()
+        return not connection.is_lost
 
     def _require_open(self) -> None:
         if self._is_closed:

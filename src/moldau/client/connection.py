@@ -45,6 +45,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pending: deque[_Pending] = deque()
         self._held: deque[Buffer] = deque()
         self._correlation_id = 0
+        self._used_at = self._loop.time()
         self._lost: Exception | None = None
         self.memory = FrameMemory()
         """Where large answers are; who has read one may give its memory back."""
@@ -90,6 +91,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._lost is not None
 
     @property
+    def idle_seconds(self) -> float:
+        """How long ago the last request was sent; 0 while one waits for its answer."""
+        return 0.0 if self._pending else self._loop.time() - self._used_at
+
+    @property
     def in_flight(self) -> int:
         """How many requests wait for their answers."""
         return len(self._pending)
@@ -129,6 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         if version is None:
             version = self.version_of(type(request))
         self._correlation_id += 1
+        self._used_at = self._loop.time()
         pieces = encode_request(
             request,
             version,

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from moldau._native.fetched import Record
 from moldau.client.arrow_records import ArrowRecords
@@ -23,6 +23,9 @@ from moldau.kernel.ids import TopicPartition
 
 Place = TopicPartition | tuple[str, int]
 """A partition: `TopicPartition("clicks", 0)`, or just `("clicks", 0)`."""
+
+ITERATED_RECORDS: Final = 5_000
+"""How many records an iteration reads at once, if so many have come."""
 
 Taken = TypeVar("Taken", bound="list[Record] | ArrowRecords")
 
@@ -46,20 +49,22 @@ class AsyncConsumer:
         config: Mapping[str, object] | None = None,
         **settings: object,
     ) -> None:
-        self._settings = load(ConsumerSettings, servers, config, settings)
-        self._cluster = Cluster(self._settings)
-        self._positions = Positions(OffsetReset.parse(self._settings.auto_offset_reset))
-        self._finder = PositionFinder(self._cluster, self._settings, self._positions)
+        self.settings = load(ConsumerSettings, servers, config, settings)
+        self._cluster = Cluster(self.settings)
+        self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
+        self._finder = PositionFinder(self._cluster, self.settings, self._positions)
         self._queue = FetchQueue(self._positions)
         self._fetcher = Fetcher(
-            self._cluster, self._settings, self._positions, self._queue, self._go_on
+            self._cluster, self.settings, self._positions, self._queue, self._go_on
         )
         self._finding: asyncio.Task[None] | None = None
         self._failure: ClientError | None = None
         self._news = asyncio.Event()
         self._is_closed = False
+        self._is_changed = False
+        """Whether the user has said something since the brokers were last asked."""
         self.unread: deque[Record] = deque()
-        """What iteration has polled and not handed out yet."""
+        """What was read and not handed out yet."""
 
     async def start(self) -> None:
         """Find the cluster; `async with` does it."""
@@ -144,6 +149,7 @@ class AsyncConsumer:
 
     def resume(self, *partitions: Place) -> None:
         """Go on with these partitions."""
+        self._is_changed = True
         for key in _keys(partitions):
             self._positions.resume(key)
 
@@ -176,7 +182,7 @@ class AsyncConsumer:
     async def _list(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        level = ISOLATION_LEVELS[self._settings.isolation_level]
+        level = ISOLATION_LEVELS[self.settings.isolation_level]
         found: dict[TopicPartition, ListedOffset] = {}
         answers = await list_offsets(self._cluster, timestamps, isolation_level=level)
         for key, answer in answers.items():
@@ -194,7 +200,7 @@ class AsyncConsumer:
         """
         if self.unread:
             return self.take_unread()
-        count = self._settings.max_poll_records
+        count = self.settings.max_poll_records
         return await self._next(lambda: self._queue.take_records(count), timeout_ms)
 
     async def poll_arrow(self, timeout_ms: int | None = None) -> ArrowRecords:
@@ -204,19 +210,22 @@ class AsyncConsumer:
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         """Iterate over records for ever; who leaves and comes back goes on with the next one."""
-        unread = self.unread
         while True:
-            while unread:
-                yield unread.popleft()
-            await self.read_ahead(None)
+            while self.unread:
+                yield self.unread.popleft()
+            await self.read_ahead(None, ITERATED_RECORDS)
 
-    async def read_ahead(self, timeout_ms: int | None) -> None:
-        """Poll for whoever calls `take_unread` next, unless there are unread records."""
+    async def read_ahead(self, timeout_ms: int | None, count: int) -> None:
+        """Read records for whoever takes the unread ones next, unless there are some."""
         if not self.unread:
-            self.unread.extend(await self.poll(timeout_ms))
+            taken = await self._next(lambda: self._queue.take_records(count), timeout_ms)
+            self.unread.extend(taken)
 
     def take_unread(self) -> list[Record]:
-        """Return what was polled and not handed out."""
+        """Return what is unread, `max.poll.records` at most."""
+        count = self.settings.max_poll_records
+        if len(self.unread) > count:
+            return [self.unread.popleft() for _ in range(count)]
         records = list(self.unread)
         self.unread.clear()
         return records
@@ -229,10 +238,15 @@ class AsyncConsumer:
         while True:
             self._require_ready()
             self._news.clear()
+            drained = self._queue.drained_count
             taken = take()
-            self._pump()
-            if len(taken) or not await self._wait(deadline):
-                return taken
+            if not len(taken):
+                if not await self._wait(deadline):
+                    return taken
+                continue
+            if self._is_changed or self._queue.drained_count != drained:
+                self._pump()
+            return taken
 
     async def _wait(self, deadline: float | None) -> bool:
         """Wait until something has happened; False when the time is up."""
@@ -265,6 +279,7 @@ class AsyncConsumer:
 
     def _pump(self) -> None:
         """Have done whatever can be done now."""
+        self._is_changed = False
         self._fetcher.pump()
         if self._finding is None and self._failure is None and self._finder.has_work():
             self._finding = asyncio.get_running_loop().create_task(self._find())
@@ -279,6 +294,7 @@ class AsyncConsumer:
 
     def _put_back(self, *keys: TopicPartition) -> None:
         """Have unread records of these partitions, of all for none, fetched again."""
+        self._is_changed = True
         kept: list[Record] = []
         first: dict[TopicPartition, int] = {}
         for record in self.unread:
@@ -343,7 +359,8 @@ class Consumer(Synchronous[AsyncConsumer]):
         Without records, nothing is returned after the timeout; None waits as long as it takes.
         """
         # Who is interrupted here loses nothing: what has come waits for the next poll.
-        self._run(self._client.read_ahead(timeout_ms))
+        count = self._client.settings.max_poll_records
+        self._run(self._client.read_ahead(timeout_ms, count))
         return self._client.take_unread()
 
     def __iter__(self) -> Iterator[Record]:
@@ -352,7 +369,7 @@ class Consumer(Synchronous[AsyncConsumer]):
         while True:
             while unread:
                 yield unread.popleft()
-            self._run(self._client.read_ahead(None))
+            self._run(self._client.read_ahead(None, ITERATED_RECORDS))
 
 
 def _keys(partitions: Iterable[Place]) -> list[TopicPartition]:

@@ -43,6 +43,8 @@ class FetchQueue:
         self._positions = positions
         self._waiting: deque[tuple[Chunk | Trouble, Answer]] = deque()
         self._undrained: Counter[int] = Counter()
+        self.drained_count = 0
+        """How many answers are through: a broker may be asked for another."""
 
     def answers_from(self, node_id: int) -> int:
         """Return how many answers of a broker wait to be handed out."""
@@ -119,6 +121,7 @@ class FetchQueue:
             answer.connection.memory.give(owner)
         if not answer.parts_left:
             self._undrained[answer.node_id] -= 1
+            self.drained_count += 1
 
     def _meet(self, state: PartitionState, trouble: Trouble) -> None:
         """Everything before it was handed out: go on elsewhere, or tell the user."""
