@@ -146,6 +146,18 @@ def test_a_record_that_is_too_large_names_the_setting(node: RunningNode) -> None
         assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def test_a_failure_that_nobody_waits_for_is_told(node: RunningNode) -> None:
+    async def work() -> None:
+        async with AsyncProducer(node.bootstrap_servers) as producer:
+            await producer.send("tiny", bytes(200))
+            await producer.flush()
+            await asyncio.sleep(0)
+
+    told = r"1 records were not delivered \(1 for tiny\): tiny-0: MESSAGE_TOO_LARGE"
+    with pytest.warns(UndeliveredWarning, match=told):
+        asyncio.run(work())
+
+
 def test_text_instead_of_bytes_is_told_how_to_become_some(producer: Producer) -> None:
     with pytest.raises(TypeError, match=r"value is bytes, not str: use value\.encode\(\)"):
         producer.send("one", "text")  # type: ignore[arg-type]

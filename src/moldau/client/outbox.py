@@ -301,8 +301,6 @@ class Outbox:
     def _go_on(self, now: float) -> None:
         if not self._active:
             return
-        if self._identity is None:
-            self._ask_identity(now)
         ready: dict[int, list[PartitionOutbox]] = {}
         for partition in self._active.values():
             if partition.leader is None:
@@ -322,6 +320,8 @@ class Outbox:
             # Next time those go first that had to stay.
             for partition in partitions:
                 self._active[partition.place] = self._active.pop(partition.place)
+        if self._identity is None:  # not yet, or no longer: its epochs are used up
+            self._ask_identity(now)
 
     def _may_send(self, partition: PartitionOutbox) -> bool:
         """Whether something can be sent now; brings the partition's epoch about if that is due."""

@@ -243,7 +243,8 @@ class Sender:
         self.accumulator.release(batch.size)
         batch.finish(base_offset, append_time_ms, error)
         if error is not None and not batch.delivery_count:
-            warn_undelivered([batch], error)
+            # A warning may be an exception, and this is not the place for one.
+            self.loop.call_soon(warn_undelivered, [batch], error)
         for flush in list(self._flushes):
             flush.count(number, -1)
             if flush.done.done():
