@@ -1,5 +1,7 @@
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -267,6 +269,18 @@ def test_a_loop_that_ends_says_what_it_had_not_sent(gone: FaultProxy) -> None:
 
     with pytest.warns(UndeliveredWarning, match="1 records were not delivered"):
         asyncio.run(work())
+
+
+def test_a_process_that_ends_says_what_it_had_not_sent(node: RunningNode) -> None:
+    program = (
+        "from moldau.client.producer import Producer\n"
+        f"producer = Producer('{node.bootstrap_servers}', linger_ms=60_000)\n"
+        "producer.send('one', b'')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "UndeliveredWarning: 1 records were not delivered (1 for one)" in done.stderr
 
 
 def test_a_producer_that_is_cancelled_says_what_it_had_not_sent(gone: FaultProxy) -> None:
