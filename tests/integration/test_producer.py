@@ -1,5 +1,7 @@
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -146,6 +148,18 @@ def test_a_record_that_is_too_large_names_the_setting(node: RunningNode) -> None
         assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def test_a_failure_that_nobody_waits_for_is_told(node: RunningNode) -> None:
+    async def work() -> None:
+        async with AsyncProducer(node.bootstrap_servers) as producer:
+            await producer.send("tiny", bytes(200))
+            await producer.flush()
+            await asyncio.sleep(0)
+
+    told = r"1 records were not delivered \(1 for tiny\): tiny-0: MESSAGE_TOO_LARGE"
+    with pytest.warns(UndeliveredWarning, match=told):
+        asyncio.run(work())
+
+
 def test_text_instead_of_bytes_is_told_how_to_become_some(producer: Producer) -> None:
     with pytest.raises(TypeError, match=r"value is bytes, not str: use value\.encode\(\)"):
         producer.send("one", "text")  # type: ignore[arg-type]
@@ -255,6 +269,18 @@ def test_a_loop_that_ends_says_what_it_had_not_sent(gone: FaultProxy) -> None:
 
     with pytest.warns(UndeliveredWarning, match="1 records were not delivered"):
         asyncio.run(work())
+
+
+def test_a_process_that_ends_says_what_it_had_not_sent(node: RunningNode) -> None:
+    program = (
+        "from moldau.client.producer import Producer\n"
+        f"producer = Producer('{node.bootstrap_servers}', linger_ms=60_000)\n"
+        "producer.send('one', b'')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "UndeliveredWarning: 1 records were not delivered (1 for one)" in done.stderr
 
 
 def test_a_producer_that_is_cancelled_says_what_it_had_not_sent(gone: FaultProxy) -> None:

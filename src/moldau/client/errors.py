@@ -84,8 +84,11 @@ class ClosedError(ClientError):
     """The client was closed."""
 
 
-class UndeliveredWarning(ResourceWarning):
-    """A producer went away with records that were not delivered."""
+class UndeliveredWarning(RuntimeWarning):
+    """Records were not delivered, and nobody else would learn of it.
+
+    No `ResourceWarning`: those are not shown unless somebody asks for them.
+    """
 
 
 def check(code: int, what: str = "", message: str | None = None) -> None:

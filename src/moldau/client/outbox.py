@@ -24,7 +24,6 @@ A broker that has nothing of a producer takes any number from it. So until somet
 stored in a partition, one shipment is in flight there: a second could overtake a refused first.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -54,10 +53,10 @@ from moldau.client.outbox_events import (
     Shipment,
     Tick,
 )
+from moldau.client.outbox_partition import PartitionOutbox
 from moldau.protocol.errors import ErrorCode
 
 EPOCH_MAX: Final = (1 << 15) - 1
-SEQUENCE_MASK: Final = (1 << 31) - 1
 
 STALE_METADATA: Final = frozenset(
     {
@@ -96,39 +95,6 @@ class OutboxRules:
     backoff_max: float
 
 
-class _Partition:
-    __slots__ = (
-        "acked_until",
-        "has_gap",
-        "identity",
-        "is_known",
-        "last_error",
-        "leader",
-        "needs_epoch",
-        "next_sequence",
-        "place",
-        "queue",
-        "retry_at",
-        "unacked",
-        "window",
-    )
-
-    def __init__(self, place: tuple[str, int], leader: int | None) -> None:
-        self.place = place
-        self.leader = leader
-        self.identity: Identity | None = None
-        self.next_sequence = 0
-        self.acked_until = 0
-        self.unacked: deque[Shipment] = deque()
-        self.window: deque[Shipment] = deque()
-        self.queue: deque[OutgoingBatch] = deque()
-        self.has_gap = False
-        self.needs_epoch = False
-        self.is_known = False
-        self.retry_at = 0.0
-        self.last_error: Exception | None = None
-
-
 class _Node:
     __slots__ = ("in_flight", "not_before")
 
@@ -152,8 +118,8 @@ class Outbox:
         self._chance = chance
         self._identity: Identity | None = None if rules.is_idempotent else NOBODY
         self._identify_at: float | None = 0.0
-        self._partitions: dict[tuple[str, int], _Partition] = {}
-        self._active: dict[tuple[str, int], _Partition] = {}  # those with batches
+        self._partitions: dict[tuple[str, int], PartitionOutbox] = {}
+        self._active: dict[tuple[str, int], PartitionOutbox] = {}  # those with batches
         self._nodes: dict[int, _Node] = {}
         self._leaders: dict[str, Mapping[int, int]] = {}
         self._refresh_at: dict[str, float | None] = {}  # stale topics; None while being asked
@@ -196,7 +162,7 @@ class Outbox:
             partition = self._partitions.get(place)
             if partition is None:
                 leader = self._leaders.get(batch.topic, {}).get(batch.partition)
-                partition = self._partitions[place] = _Partition(place, leader)
+                partition = self._partitions[place] = PartitionOutbox(place, leader)
             partition.queue.append(batch)
             self._active[place] = partition
             self._be_woken(batch.created + self._rules.delivery_timeout)
@@ -214,15 +180,13 @@ class Outbox:
             else:
                 self._refuse(partition, shipment, outcome, now)
 
-    def _deliver(self, partition: _Partition, shipment: Shipment, outcome: Outcome) -> None:
-        partition.acked_until = _after(shipment)
-        partition.is_known = True
-        partition.last_error = None
+    def _deliver(self, partition: PartitionOutbox, shipment: Shipment, outcome: Outcome) -> None:
+        partition.acknowledge(shipment)
         self._remove(partition, shipment)
         self._effects.append(Delivered(shipment.batch, outcome.base_offset, outcome.append_time_ms))
 
     def _refuse(
-        self, partition: _Partition, shipment: Shipment, outcome: Outcome, now: float
+        self, partition: PartitionOutbox, shipment: Shipment, outcome: Outcome, now: float
     ) -> None:
         topic, index = partition.place
         error = KafkaError(outcome.code, f"{topic}-{index}", outcome.message)
@@ -242,19 +206,9 @@ class Outbox:
         else:
             self._give_up(partition, shipment, error)
 
-    def _halve(self, partition: _Partition, shipment: Shipment) -> None:
+    def _halve(self, partition: PartitionOutbox, shipment: Shipment) -> None:
         halves = self._split(shipment.batch)
-        sequence = shipment.sequence
-        parts = []
-        for half in halves:
-            parts.append(Shipment(half, shipment.identity, sequence))
-            sequence = _after(parts[-1])
-        shipment.is_done = True
-        for row in (partition.unacked, partition.window):
-            position = row.index(shipment)
-            del row[position]
-            for part in reversed(parts):
-                row.insert(position, part)
+        partition.replace(shipment, halves)
         self._effects.append(Halved(shipment.batch, halves))
 
     def _lose(self, request: Request, error: Exception, now: float) -> None:
@@ -269,7 +223,7 @@ class Outbox:
             self._try_again(partition, shipment, error, now)
 
     def _try_again(
-        self, partition: _Partition, shipment: Shipment, error: Exception, now: float
+        self, partition: PartitionOutbox, shipment: Shipment, error: Exception, now: float
     ) -> None:
         if shipment.attempts > self._rules.retries:
             self._give_up(partition, shipment, error)
@@ -280,25 +234,17 @@ class Outbox:
             partition.retry_at = now + wait * (0.8 + 0.4 * self._chance())
             self._be_woken(partition.retry_at)
 
-    def _give_up(self, partition: _Partition, shipment: Shipment, error: Exception) -> None:
+    def _give_up(self, partition: PartitionOutbox, shipment: Shipment, error: Exception) -> None:
         partition.has_gap = self._rules.is_idempotent
         self._remove(partition, shipment)
         self._effects.append(Failed(shipment.batch, error))
 
-    def _remove(self, partition: _Partition, shipment: Shipment) -> None:
-        shipment.is_done = True
-        partition.unacked.remove(shipment)
-        while partition.window and partition.window[0].is_done:
-            partition.window.popleft()
-        if partition.has_gap and not partition.unacked:
-            # What was given up may have arrived: then there is no gap.
-            partition.has_gap = False
-            if partition.acked_until != partition.next_sequence:
-                partition.needs_epoch = True
+    def _remove(self, partition: PartitionOutbox, shipment: Shipment) -> None:
+        partition.remove(shipment)
         if not partition.unacked and not partition.queue:
             self._active.pop(partition.place, None)
 
-    def _doubt_leader(self, partition: _Partition, now: float) -> None:
+    def _doubt_leader(self, partition: PartitionOutbox, now: float) -> None:
         partition.leader = None
         self._refresh_at.setdefault(partition.place[0], now)
 
@@ -332,14 +278,17 @@ class Outbox:
             self._give_up_queue(partition, is_late, self._too_late(partition))
 
     def _give_up_queue(
-        self, partition: _Partition, condition: Callable[[OutgoingBatch], bool], error: Exception
+        self,
+        partition: PartitionOutbox,
+        condition: Callable[[OutgoingBatch], bool],
+        error: Exception,
     ) -> None:
         while partition.queue and condition(partition.queue[0]):
             self._effects.append(Failed(partition.queue.popleft(), error))
         if not partition.unacked and not partition.queue:
             self._active.pop(partition.place, None)
 
-    def _too_late(self, partition: _Partition) -> ClientError:
+    def _too_late(self, partition: PartitionOutbox) -> ClientError:
         topic, index = partition.place
         limit_ms = self._rules.delivery_timeout * 1000
         why = f": {partition.last_error}" if partition.last_error else ""
@@ -352,9 +301,7 @@ class Outbox:
     def _go_on(self, now: float) -> None:
         if not self._active:
             return
-        if self._identity is None:
-            self._ask_identity(now)
-        ready: dict[int, list[_Partition]] = {}
+        ready: dict[int, list[PartitionOutbox]] = {}
         for partition in self._active.values():
             if partition.leader is None:
                 self._ask_leader(partition.place[0], now)
@@ -373,8 +320,10 @@ class Outbox:
             # Next time those go first that had to stay.
             for partition in partitions:
                 self._active[partition.place] = self._active.pop(partition.place)
+        if self._identity is None:  # not yet, or no longer: its epochs are used up
+            self._ask_identity(now)
 
-    def _may_send(self, partition: _Partition) -> bool:
+    def _may_send(self, partition: PartitionOutbox) -> bool:
         """Whether something can be sent now; brings the partition's epoch about if that is due."""
         unacked = partition.unacked
         if unacked and not unacked[0].is_in_flight:
@@ -388,7 +337,7 @@ class Outbox:
             and self._has_epoch(partition)
         )
 
-    def _has_epoch(self, partition: _Partition) -> bool:
+    def _has_epoch(self, partition: PartitionOutbox) -> bool:
         if partition.identity is not None and not partition.needs_epoch:
             return True
         if any(each.is_in_flight for each in partition.unacked):
@@ -398,18 +347,10 @@ class Outbox:
             self._identity = Identity(producer_id, epoch + 1) if epoch < EPOCH_MAX else None
         if self._identity is None:
             return False
-        partition.identity = self._identity
-        partition.needs_epoch = partition.has_gap = False
-        partition.is_known = not self._rules.is_idempotent
-        partition.next_sequence = partition.acked_until = 0
-        partition.window = deque(partition.unacked)
-        for shipment in partition.unacked:
-            shipment.identity = self._identity
-            shipment.sequence = partition.next_sequence
-            partition.next_sequence = _after(shipment)
+        partition.begin(self._identity, is_known=not self._rules.is_idempotent)
         return True
 
-    def _load(self, partitions: Sequence[_Partition]) -> Iterator[Shipment]:
+    def _load(self, partitions: Sequence[PartitionOutbox]) -> Iterator[Shipment]:
         """Take what goes into one request: one batch of each partition, while there is room."""
         size = 0
         for partition in partitions:
@@ -422,18 +363,10 @@ class Outbox:
             if first is not None and is_again:
                 shipment = first
             else:
-                shipment = self._number(partition, partition.queue.popleft())
+                shipment = partition.number(partition.queue.popleft())
             shipment.is_in_flight = True
             shipment.attempts += 1
             yield shipment
-
-    def _number(self, partition: _Partition, batch: OutgoingBatch) -> Shipment:
-        assert partition.identity is not None
-        shipment = Shipment(batch, partition.identity, partition.next_sequence)
-        partition.next_sequence = _after(shipment)
-        partition.unacked.append(shipment)
-        partition.window.append(shipment)
-        return shipment
 
     def _ask_identity(self, now: float) -> None:
         if self._identify_at is None:
@@ -473,10 +406,5 @@ class Outbox:
                 times.append(self._identify_at)
         return min((time for time in times if time > now), default=None)
 
-    def _partition_of(self, shipment: Shipment) -> _Partition:
+    def _partition_of(self, shipment: Shipment) -> PartitionOutbox:
         return self._partitions[shipment.batch.topic, shipment.batch.partition]
-
-
-def _after(shipment: Shipment) -> int:
-    """Return the sequence number behind a shipment; they wrap to 0."""
-    return (shipment.sequence + shipment.batch.record_count) & SEQUENCE_MASK

@@ -1,11 +1,12 @@
 """The producer: sends records, in batches, and says where each was stored."""
 
 import asyncio
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from moldau._native.accumulator import Delivery, RecordMetadata
 from moldau.client.admission import admit_batch, admit_record, count_partitions
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from moldau._native.columns import ArrowExporter, ArrowStream
 
 __all__ = ["AsyncProducer", "Delivery", "Producer", "RecordMetadata"]
+
+
+LAST_WORDS_SECONDS: Final = 1.0
+"""How long the end of a process waits until a producer has said what it had not sent."""
 
 
 class AsyncProducer:
@@ -240,8 +245,13 @@ async def _watch(sender: Sender) -> None:
 
 
 def _forgotten(sender: Sender, watch: "asyncio.Task[None]") -> None:
-    """Stop what nobody holds any more, in its loop if there is one."""
-    if sender.loop.is_closed():
-        sender.abandon(ClosedError("the loop ended before the record was delivered"))
-    else:
+    """Stop what nobody holds any more, in its loop if that runs; also when the process ends."""
+    if is_in(sender.loop):
+        watch.cancel()
+    elif sender.loop.is_running():
+        told = threading.Event()
+        watch.add_done_callback(lambda _: told.set())
         sender.loop.call_soon_threadsafe(watch.cancel)
+        told.wait(LAST_WORDS_SECONDS)
+    else:
+        sender.abandon(ClosedError("the loop ended before the record was delivered"))

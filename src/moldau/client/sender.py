@@ -3,26 +3,21 @@
 import asyncio
 import random
 import time
-import warnings
-from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, cast
 
 from moldau._native.accumulator import ROUND_ROBIN, STICKY, Accumulator, PendingBatch
-from moldau._native.records import Batch, Record, read_batches
 from moldau.client.cluster import NO_LEADER, Cluster, Topic
 from moldau.client.errors import (
     BufferFullError,
     ClientError,
     ClosedError,
     KafkaError,
-    UndeliveredWarning,
 )
 from moldau.client.lane import Lane
 from moldau.client.outbox import Outbox, OutboxRules
 from moldau.client.outbox_events import (
-    NOBODY,
     Closed,
     Delivered,
     Effect,
@@ -35,20 +30,19 @@ from moldau.client.outbox_events import (
     LeadersFound,
     LeadersNotFound,
     NotIdentified,
-    OutgoingBatch,
     Refresh,
-    Request,
     Send,
     Tick,
 )
+from moldau.client.packing import Packing
 from moldau.client.producer_settings import ProducerSettings
+from moldau.client.undelivered import Flush, warn_undelivered
 from moldau.client.waiting import LoopWaiting
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from moldau.records.batch import build_batch, compressor, read_records
 
 ROOM_AGAIN = 0.75
 """Who waits for room is woken when so much of the buffer is used: not for every single batch."""
@@ -76,8 +70,8 @@ class Sender:
             waiting=LoopWaiting(self.loop),
             seed=random.getrandbits(64),
         )
-        self._outbox = Outbox(_rules(settings), split=self._split, chance=random.random)
-        self._compress = compressor(settings.codec, settings.level)
+        self._packing = Packing(settings)
+        self._outbox = Outbox(_rules(settings), split=self._packing.split, chance=random.random)
         self._lanes: dict[int, Lane] = {}
         self._events: list[Event] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -87,7 +81,7 @@ class Sender:
         # Batches that were taken, with their numbers; and who waits for all up to some number.
         self._unfinished: dict[PendingBatch, int] = {}
         self._taken = 0
-        self._flushes: list[_Flush] = []
+        self._flushes: list[Flush] = []
         self._room: list[asyncio.Future[None]] = []
         self._topics: set[str] = set()
 
@@ -130,7 +124,7 @@ class Sender:
         """Send everything now, and wait until it is delivered or given up."""
         self._turn(everything=True)
         if self._unfinished:
-            flush = _Flush(self._taken, len(self._unfinished), self.loop.create_future())
+            flush = Flush(self._taken, len(self._unfinished), self.loop.create_future())
             self._flushes.append(flush)
             try:
                 await flush.done
@@ -238,7 +232,7 @@ class Sender:
         lane = self._lanes.get(node)
         if lane is None:
             lane = self._lanes[node] = Lane(
-                node, self.cluster, self.settings, self._tell, self._run, self._encode
+                node, self.cluster, self.settings, self._tell, self._run, self._packing.encode
             )
         return lane
 
@@ -249,7 +243,8 @@ class Sender:
         self.accumulator.release(batch.size)
         batch.finish(base_offset, append_time_ms, error)
         if error is not None and not batch.delivery_count:
-            warn_undelivered([batch], error)
+            # A warning may be an exception, and this is not the place for one.
+            self.loop.call_soon(warn_undelivered, [batch], error)
         for flush in list(self._flushes):
             flush.count(number, -1)
             if flush.done.done():
@@ -264,26 +259,6 @@ class Sender:
         for each in room:
             if not each.done():
                 each.set_result(None)
-
-    # Batches.
-
-    def _encode(self, request: Request) -> Sequence[bytes]:
-        encoded = []
-        for shipment in request.shipments:
-            batch = cast("PendingBatch", shipment.batch)
-            batch.encode(self.settings.codec, self._compress)
-            sequence = -1 if shipment.identity is NOBODY else shipment.sequence
-            encoded.append(batch.stamp(*shipment.identity, sequence))
-        return encoded
-
-    def _split(self, batch: OutgoingBatch) -> Sequence[OutgoingBatch]:
-        pending = cast("PendingBatch", batch)
-        data = pending.stamp(*NOBODY, -1)
-        [header] = read_batches(data)
-        records = read_records(data, header)
-        middle = len(records) // 2
-        build = partial(_build, header, self.settings)
-        return pending.split(build(records[:middle]), build(records[middle:]))
 
     # The cluster.
 
@@ -334,25 +309,6 @@ class Sender:
             self._tell(Identified(Identity(answer.producer_id, answer.producer_epoch)))
 
 
-class _Flush:
-    """Somebody who waits until batches up to some number are done."""
-
-    def __init__(self, last: int, unfinished: int, done: "asyncio.Future[None]") -> None:
-        self.last = last
-        self.unfinished = unfinished
-        self.done = done
-
-    def count(self, number: int, change: int) -> None:
-        if number <= self.last:
-            self.unfinished += change
-            if not self.unfinished:
-                self.end()
-
-    def end(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
-
-
 def _rules(settings: ProducerSettings) -> OutboxRules:
     return OutboxRules(
         is_idempotent=settings.enable_idempotence,
@@ -363,24 +319,3 @@ def _rules(settings: ProducerSettings) -> OutboxRules:
         backoff=settings.retry_backoff_ms / 1000,
         backoff_max=settings.retry_backoff_max_ms / 1000,
     )
-
-
-def _build(header: Batch, settings: ProducerSettings, records: Sequence[Record]) -> bytes:
-    first = records[0].offset
-    moved = (
-        Record(each.offset - first, each.timestamp, each.key, each.value, each.headers)
-        for each in records
-    )
-    return build_batch(moved, codec=header.codec, level=settings.level)
-
-
-def warn_undelivered(batches: Sequence[PendingBatch], why: Exception | None = None) -> None:
-    """Say what a producer had not delivered."""
-    topics = Counter[str]()
-    for batch in batches:
-        topics[batch.topic] += batch.record_count
-    if topics:
-        named = ", ".join(f"{count} for {topic}" for topic, count in topics.most_common())
-        reason = f": {why}" if why else ""
-        text = f"{topics.total()} records were not delivered ({named}){reason}"
-        warnings.warn(text, UndeliveredWarning, stacklevel=2)
