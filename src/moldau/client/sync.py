@@ -57,12 +57,12 @@ def _close_soon(background: BackgroundLoop, client: Client) -> None:
 
 def waiting(
     method: Callable[Concatenate[AnyClient, Parameters], Coroutine[Any, Any, Result]],
-) -> Callable[Concatenate[Synchronous[Any], Parameters], Result]:
+) -> Callable[Concatenate[Synchronous[AnyClient], Parameters], Result]:
     """Return the method of a synchronous client that waits for an asynchronous client's."""
 
     @wraps(method)
     def wait(
-        self: Synchronous[Any], /, *args: Parameters.args, **keywords: Parameters.kwargs
+        self: Synchronous[AnyClient], /, *args: Parameters.args, **keywords: Parameters.kwargs
     ) -> Result:
         return self._run(method(self._client, *args, **keywords))
 
