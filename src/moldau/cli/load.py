@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from moldau.client.producer import AsyncProducer
 
 MB: Final = 1 << 20
-WINDOW_SECONDS: Final = 5.0
 CONSUME_POLL_MS: Final = 100
 
 
@@ -60,8 +59,9 @@ class Window(NamedTuple):
 class ProduceLoad:
     """Sends values to a topic, at a rate or as fast as it goes."""
 
-    def __init__(self, report: Callable[[Window], None]) -> None:
+    def __init__(self, report: Callable[[Window], None], report_seconds: float) -> None:
         self._report = report
+        self._report_seconds = report_seconds
         self._latencies_ms = array("d")
         self._size_bytes = 0
         self._shown = 0
@@ -89,7 +89,7 @@ class ProduceLoad:
             delivery = await producer.send(topic, value)
             delivery.add_done_callback(partial(self._delivered, sent, len(value)))
             self._hold(delivery)
-            if sent - shown >= WINDOW_SECONDS:
+            if sent - shown >= self._report_seconds:
                 self._show(sent - shown)
                 shown = sent
         await producer.flush()
@@ -133,6 +133,7 @@ async def consume_load(
     count: int,
     timeout_ms: int,
     report: Callable[[Window], None],
+    report_seconds: float,
 ) -> tuple[Window, bool]:
     """Take so many records; False beside the result if no more came in time."""
     records = size = shown_records = shown_size = 0
@@ -146,7 +147,7 @@ async def consume_load(
             return Window(records, size, last - began, array("d")), False
         records += len(batch)
         size += sum(len(each.key or b"") + len(each.value or b"") for each in batch)
-        if now - shown >= WINDOW_SECONDS:
+        if now - shown >= report_seconds:
             report(Window(records - shown_records, size - shown_size, now - shown, array("d")))
             shown, shown_records, shown_size = now, records, size
     return Window(records, size, time.monotonic() - began, array("d")), True

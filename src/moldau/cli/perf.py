@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.cli.frame import FAILED, Parser, UsageError, complain, run
 from moldau.cli.load import ProduceLoad, Window, consume_load, sized_values
-from moldau.cli.printing import Progress, print_json, table
+from moldau.cli.printing import PROGRESS_SECONDS, Progress, print_json, table
 from moldau.cli.target import client_config, parse_assignments, target_options
 
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -96,7 +96,7 @@ async def _produce(
         config["compression.type"] = options.compression
     async with AsyncProducer(options.bootstrap_server, config=config) as producer:
         values = sized_values(options.size)
-        load = ProduceLoad(report)
+        load = ProduceLoad(report, PROGRESS_SECONDS)
         return await load.run(producer, options.topic, values, options.records, options.rate)
 
 
@@ -108,7 +108,8 @@ async def _consume(
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
         await consumer.assign_topics(options.topic)
         consumer.seek_to_beginning()
-        return await consume_load(consumer, options.records, int(options.timeout * 1000), report)
+        timeout_ms = int(options.timeout * 1000)
+        return await consume_load(consumer, options.records, timeout_ms, report, PROGRESS_SECONDS)
 
 
 def _show(window: Window, *, as_json: bool) -> None:

@@ -58,6 +58,11 @@ def print_rows(
         print(empty, file=sys.stderr)
 
 
+def counted(number: int, what: str) -> str:
+    """Return how many there are of something."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def print_json(value: Mapping[str, object]) -> None:
     """Print one object on one line."""
     print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
@@ -76,8 +81,8 @@ def text_or_base64(name: str, data: bytes | None) -> dict[str, str | None]:
 class Progress:
     """A line on a terminal that says how far something is; elsewhere nothing."""
 
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
+    def __init__(self, *, is_wanted: bool = True) -> None:
+        self._is_shown = is_wanted and sys.stderr.isatty()
         self._next = time.monotonic() + PROGRESS_SECONDS
 
     def __call__(self, line: str) -> None:

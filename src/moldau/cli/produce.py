@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.frame import CommandError, Parser, UsageError, run
 from moldau.cli.lines import LineFormat, LineRecord
-from moldau.cli.printing import Progress, print_json
+from moldau.cli.printing import Progress, counted, print_json
 from moldau.cli.target import (
     add_json_option,
     add_target_options,
@@ -91,7 +91,7 @@ def _work(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"topic": options.topic, "records": sending.count})
     elif sys.stderr.isatty():
-        print(f"{sending.count} records", file=sys.stderr)
+        print(counted(sending.count, "record"), file=sys.stderr)
 
 
 def _lines(file: str | None) -> Iterator[bytes]:
@@ -131,7 +131,8 @@ class Sending:
         self._failure: Exception | None = None
         # Who holds a delivery wants to know: a producer warns of what nobody asks about.
         self._pending: deque[Delivery] = deque()
-        self._progress = Progress()
+        # Who types sees what was typed.
+        self._progress = Progress(is_wanted=not sys.stdin.isatty())
 
     def send(self, record: LineRecord) -> "Delivery":
         """Send a record; raises when one before it could not be delivered."""

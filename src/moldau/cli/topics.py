@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.cli.frame import FAILED, Parser, UsageError, complain, explain, run
-from moldau.cli.printing import print_json, print_rows, table
+from moldau.cli.printing import counted, print_json, print_rows, table
 from moldau.cli.target import client_config, parse_assignments, target_options
 
 if TYPE_CHECKING:
@@ -202,11 +202,6 @@ def _create(admin: "Admin", options: argparse.Namespace) -> None:
         return
     verb = "could be created" if options.dry_run else "created"
     print(f"{created.name}: {verb}, {counted(created.partition_count, 'partition')}")
-
-
-def counted(number: int, what: str) -> str:
-    """Return how many there are of something."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _delete(admin: "Admin", options: argparse.Namespace) -> int | None:

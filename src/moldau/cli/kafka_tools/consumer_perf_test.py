@@ -35,8 +35,10 @@ def make_parser() -> Parser:
     parser.add_argument("--from-latest", action="store_true", help="what comes from now on")
     parser.add_argument("--timeout", type=int, default=10_000, metavar="MS", help="give up (10000)")
     parser.add_argument("--hide-header", action="store_true", help="print the numbers only")
-    parser.add_argument("--show-detailed-stats", action="store_true", help="a line every 5 seconds")
-    parser.add_argument("--reporting-interval", type=int, metavar="MS", help="taken, of no effect")
+    parser.add_argument("--show-detailed-stats", action="store_true", help="lines in between")
+    parser.add_argument(
+        "--reporting-interval", type=int, default=5000, metavar="MS", help="between them (5000)"
+    )
     parser.add_argument("--fetch-size", metavar="N", help="the setting max.partition.fetch.bytes")
     for name in ("--socket-buffer-size", "--threads", "--num-fetch-threads"):
         parser.add_argument(name, metavar="N", help="taken, and of no effect")
@@ -82,7 +84,11 @@ async def _consume(options: argparse.Namespace) -> None:
                 print(_row(began, window), flush=True)
 
         window, is_whole = await consume_load(
-            consumer, options.num_records, options.timeout, report
+            consumer,
+            options.num_records,
+            options.timeout,
+            report,
+            options.reporting_interval / 1000,
         )
     if not is_whole:
         complain(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import Final
 
 from moldau.cli.frame import CommandError, Parser, UsageError, run
 from moldau.cli.kafka_tools.face import (
@@ -15,6 +16,8 @@ from moldau.cli.kafka_tools.face import (
     face_parser,
 )
 from moldau.cli.load import ProduceLoad, Window, sized_values
+
+REPORT_SECONDS: Final = 5.0
 
 
 def make_parser() -> Parser:
@@ -72,9 +75,9 @@ async def _produce(options: argparse.Namespace) -> None:
     rate = options.throughput if options.throughput > 0 else None
     async with AsyncProducer(str(servers), config=config) as producer:
         if options.warmup_records:
-            warming = ProduceLoad(_report)
+            warming = ProduceLoad(_report, REPORT_SECONDS)
             await warming.run(producer, options.topic, values, options.warmup_records, rate)
-        load = ProduceLoad(_report)
+        load = ProduceLoad(_report, REPORT_SECONDS)
         window = await load.run(producer, options.topic, values, options.num_records, rate)
     p50, p95, p99, p999 = window.percentiles_ms(0.5, 0.95, 0.99, 0.999)
     print(
