@@ -13,7 +13,17 @@ from pathlib import Path
 
 from bench.row import Row
 
-SUITES = ("broker", "codec", "compaction", "disk", "log", "records", "testing")
+SUITES = (
+    "broker",
+    "client",
+    "codec",
+    "commands",
+    "compaction",
+    "disk",
+    "log",
+    "records",
+    "testing",
+)
 RESULTS = Path(__file__).parent / "results"
 
 

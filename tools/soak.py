@@ -84,6 +84,18 @@ PROOFS = (
         {},
         "broker",
     ),
+    Proof(
+        "model of the producer's outbox",
+        ("tests/unit/client/test_outbox_model.py",),
+        {"MOLDAU_OUTBOX_SEEDS": "20000"},
+        "client",
+    ),
+    Proof(
+        "the producer under fire",
+        ("tests/proofs/test_producer_under_fire.py",),
+        {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},
+        "client",
+    ),
 )
 
 

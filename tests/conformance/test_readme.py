@@ -1,4 +1,4 @@
-"""What the README promises."""
+"""What the README and the client's documentation promise."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,13 @@ import pytest
 
 from tests.conformance.brokers import RunningBroker
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLES = [
+    pytest.param(match.group(1), id=f"{name}-{number}")
+    for name in ("README.md", "docs/client.md")
+    for number, match in enumerate(BLOCK.finditer((ROOT / name).read_text()))
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

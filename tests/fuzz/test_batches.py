@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from moldau._native.columns import Columns, decode_columns, encode_columns
+from moldau._native.fetched import Record as FetchedRecord
+from moldau._native.fetched import RecordReader
 from moldau._native.records import (
     Batch,
     RecordWalk,
@@ -133,6 +135,8 @@ def verdict_on_records(rng: random.Random, data: bytes, batch: Batch) -> bool:
         with pytest.raises(InvalidRecordError):
             decode_records(exact(payload), batch)
         with pytest.raises(InvalidRecordError):
+            read_some(rng, payload, batch)
+        with pytest.raises(InvalidRecordError):
             walk(rng, payload, batch)
         if not header.attributes & CONTROL:
             with pytest.raises(InvalidRecordError):
@@ -141,6 +145,10 @@ def verdict_on_records(rng: random.Random, data: bytes, batch: Batch) -> bool:
     walk(rng, payload, batch)
     decoded = decode_records(exact(payload), batch)
     assert [tuple(getattr(r, name) for name in Record._fields) for r in decoded] == expected
+    fetched = read_some(rng, payload, batch)
+    assert [(each.offset, each.key, each.value, each.headers) for each in fetched] == [
+        (each.offset, each.key, each.value, each.headers) for each in decoded
+    ]
     columns = decode_all(data, batch)
     arrow = pa.record_batch(columns)
     arrow.validate(full=True)
@@ -149,6 +157,15 @@ def verdict_on_records(rng: random.Random, data: bytes, batch: Batch) -> bool:
         assert arrow["value"].to_pylist() == [record.value for record in expected]
         assert sum(header_of(b).record_count for b in encode_columns(columns)) == len(expected)
     return True
+
+
+def read_some(rng: random.Random, payload: bytes, batch: Batch) -> list[FetchedRecord]:
+    """Read as a consumer does, a few records at a time."""
+    reader = RecordReader(exact(payload), batch, "t", 0)
+    records: list[FetchedRecord] = []
+    while reader.read(records, rng.randint(1, 5), -(2**63)):
+        pass
+    return records
 
 
 def decode_all(data: bytes, batch: Batch) -> Columns:

@@ -1,4 +1,4 @@
-/* Arrow's C data interface: the two structs of its specification, and trees of them to give away.
+/* Arrow's C data interface: the structs of its specification, and trees of them to give away.
  *
  * Whoever takes a tree may move its children out and release them on their own, later and in any
  * thread. So every node owns itself, shares the memory of the columns by a count, and needs neither
@@ -37,7 +37,15 @@ struct ArrowArray {
     void *private_data;
 };
 
-#define ARROW_CHILDREN_MAX 6
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#define ARROW_CHILDREN_MAX 8
 #define ARROW_BUFFERS_MAX 3
 
 /* ---- schemas ---- */

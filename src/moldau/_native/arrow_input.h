@@ -64,6 +64,7 @@ typedef struct {
 
 typedef struct {
     int64_t row_count;
+    const int64_t *rows; /* those that count, in this order; NULL for all */
     binary_input key;
     binary_input value;
     timestamp_input timestamp;
@@ -137,6 +138,8 @@ static inline int input_header(const header_input *in, int64_t item, slice *key,
 static inline int input_record(const record_input *in, int64_t row, record_fields *r,
                                int64_t *timestamp, int64_t *begin, int64_t *end)
 {
+    if (in->rows)
+        row = in->rows[row];
     int status = input_slice(&in->key, row, &r->key);
     if (status == INPUT_FINE)
         status = input_slice(&in->value, row, &r->value);
@@ -204,33 +207,72 @@ static int input_plan(const record_input *in, int64_t payload_max, batch_plan *p
     return INPUT_FINE;
 }
 
+/* Write one record at *p, whose room ends at `stop`, and move *p behind it. */
+static inline int input_put(const record_input *in, const record_fields *r, int64_t size,
+                            int64_t begin, int64_t end, uint8_t **p, const uint8_t *stop)
+{
+    if (varint_size(size) + size > stop - *p)
+        return INPUT_CHANGED;
+    *p = record_put(*p, r, size);
+    for (int64_t item = begin; item < end; item++) {
+        slice key, value;
+        int status = input_header(&in->headers, item, &key, &value);
+        if (status != INPUT_FINE)
+            return status;
+        if (slice_size(key) + slice_size(value) > stop - *p)
+            return INPUT_CHANGED;
+        *p = slice_put(slice_put(*p, key), value);
+    }
+    return INPUT_FINE;
+}
+
 /* Write the planned records to plan->payload_size bytes at `p`. */
 static int input_write(const record_input *in, const batch_plan *plan, uint8_t *p)
 {
     const uint8_t *const stop = p + plan->payload_size;
     for (int64_t row = plan->first; row < plan->last; row++) {
         record_fields r;
-        int64_t timestamp, begin, end, size;
+        int64_t timestamp, begin, end;
         int status = input_record(in, row, &r, &timestamp, &begin, &end);
         if (status != INPUT_FINE)
             return status;
         r.timestamp_delta = wrapping_subtract(timestamp, plan->base_timestamp);
         r.offset_delta = row - plan->first;
-        size = record_body_size(&r);
-        if (varint_size(size) + size > stop - p)
-            return INPUT_CHANGED;
-        p = record_put(p, &r, size);
-        for (int64_t item = begin; item < end; item++) {
-            slice key, value;
-            status = input_header(&in->headers, item, &key, &value);
-            if (status != INPUT_FINE)
-                return status;
-            if (slice_size(key) + slice_size(value) > stop - p)
-                return INPUT_CHANGED;
-            p = slice_put(slice_put(p, key), value);
-        }
+        status = input_put(in, &r, record_body_size(&r), begin, end, &p, stop);
+        if (status != INPUT_FINE)
+            return status;
     }
     return p == stop ? INPUT_FINE : INPUT_CHANGED;
+}
+
+/* Plan and write in one go, as many rows as have room; none if the first has not. On an error
+ * plan->last is the row that has it. */
+static int input_fill(const record_input *in, batch_plan *plan, uint8_t *p, int64_t room)
+{
+    const uint8_t *const start = p, *const stop = p + room;
+    plan->payload_size = 0;
+    plan->max_timestamp = -1;
+    for (plan->last = plan->first; plan->last < in->row_count; plan->last++) {
+        record_fields r;
+        int64_t timestamp, begin, end, size;
+        int status = input_record(in, plan->last, &r, &timestamp, &begin, &end);
+        if (status != INPUT_FINE)
+            return status;
+        if (plan->last == plan->first)
+            plan->base_timestamp = timestamp;
+        r.timestamp_delta = wrapping_subtract(timestamp, plan->base_timestamp);
+        r.offset_delta = plan->last - plan->first;
+        size = record_body_size(&r);
+        if (varint_size(size) + size > stop - p)
+            break;
+        status = input_put(in, &r, size, begin, end, &p, stop);
+        if (status != INPUT_FINE)
+            return status;
+        if (timestamp > plan->max_timestamp)
+            plan->max_timestamp = timestamp;
+    }
+    plan->payload_size = p - start;
+    return INPUT_FINE;
 }
 
 #endif

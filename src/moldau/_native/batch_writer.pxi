@@ -16,16 +16,6 @@ cdef slice_ _slice(object data, Py_buffer *view) except *:
 
 @cython.final
 cdef class BatchWriter:
-    cdef bytearray buffer  # room for the header, then records
-    cdef byte_buffer headers  # of the record at hand
-    cdef readonly Py_ssize_t size
-    cdef readonly int32_t record_count
-    cdef int64_t base_offset
-    cdef int64_t base_timestamp
-    cdef bint base_timestamp_is_set
-    cdef int64_t max_timestamp
-    cdef int64_t last_offset_delta
-
     def __init__(self, *, int64_t base_offset=0, base_timestamp=None):
         self.buffer = bytearray(4096)
         self.reset(base_offset=base_offset, base_timestamp=base_timestamp)
@@ -51,8 +41,22 @@ cdef class BatchWriter:
     cdef Py_ssize_t _append(
         self, int64_t offset_delta, int64_t timestamp, object key, object value, object headers
     ) except -1:
-        cdef record_fields fields
         cdef Py_buffer key_view, value_view
+        memset(&key_view, 0, sizeof(Py_buffer))
+        memset(&value_view, 0, sizeof(Py_buffer))
+        try:
+            return self.put(
+                offset_delta, timestamp, _slice(key, &key_view), _slice(value, &value_view), headers
+            )
+        finally:
+            PyBuffer_Release(&key_view)
+            PyBuffer_Release(&value_view)
+
+    cdef Py_ssize_t put(
+        self, int64_t offset_delta, int64_t timestamp, slice_ key, slice_ value, object headers
+    ) except -1:
+        """Add a record; return its size."""
+        cdef record_fields fields
         cdef Py_ssize_t size
         if not self.last_offset_delta < offset_delta <= INT32_MAX:
             raise ProtocolError(f"offset delta {offset_delta} does not follow {self.last_offset_delta}")
@@ -60,17 +64,11 @@ cdef class BatchWriter:
             self.base_timestamp = timestamp
         fields.offset_delta = offset_delta
         fields.timestamp_delta = wrapping_subtract(timestamp, self.base_timestamp)
+        fields.key = key
+        fields.value = value
         fields.header_count = self._gather(headers)
         fields.headers_size = self.headers.size
-        memset(&key_view, 0, sizeof(Py_buffer))
-        memset(&value_view, 0, sizeof(Py_buffer))
-        try:
-            fields.key = _slice(key, &key_view)
-            fields.value = _slice(value, &value_view)
-            size = self._write(&fields)
-        finally:
-            PyBuffer_Release(&key_view)
-            PyBuffer_Release(&value_view)
+        size = self._write(&fields)
         self.base_timestamp_is_set = True
         self.last_offset_delta = offset_delta
         self.record_count += 1
@@ -86,6 +84,8 @@ cdef class BatchWriter:
         cdef Py_ssize_t count = 0, size
         cdef uint8_t *p
         self.headers.size = 0
+        if headers == ():
+            return 0
         for name, content in headers:
             key.data = <const uint8_t *>PyUnicode_AsUTF8AndSize(name, &size)
             key.size = size

@@ -2,6 +2,10 @@
  *
  *     offset: int64, timestamp: timestamp[ms, UTC], timestamp_type: int8, key: binary,
  *     value: binary, headers: list<struct<key: utf8, value: binary>>
+ *
+ * What was fetched from one partition has its place in front of these in every row:
+ *
+ *     topic: utf8, partition: int32
  */
 #ifndef MOLDAU_COLUMNS_H
 #define MOLDAU_COLUMNS_H
@@ -35,6 +39,11 @@ typedef struct {
     int8_t *timestamp_type;
     binary_column key;
     binary_column value;
+    int has_place;
+    int64_t place_capacity; /* rows */
+    int32_t *partition;
+    int32_t *topic_offsets; /* one more than rows */
+    byte_buffer topic;
     int32_t *header_offsets; /* the first header of each row; one more than rows */
     int64_t header_count;
     int64_t header_capacity;
@@ -66,6 +75,9 @@ static void columns_destroy(columns *c)
     free(c->timestamp);
     free(c->timestamp_type);
     free(c->header_offsets);
+    free(c->partition);
+    free(c->topic_offsets);
+    buffer_free(&c->topic);
     columns_free_binary(&c->key);
     columns_free_binary(&c->value);
     columns_free_binary(&c->header_key);
@@ -145,6 +157,7 @@ static void columns_retire(shared_memory *memory)
 {
     columns *c = (columns *)memory;
     size_t bytes = (size_t)c->row_capacity * 32 + (size_t)c->header_capacity * 16 +
+                   (size_t)c->place_capacity * 8 + c->topic.capacity +
                    c->key.data.capacity + c->value.data.capacity + c->header_key.data.capacity +
                    c->header_value.data.capacity;
     for (int k = 0; k < COLUMNS_SPARE_MAX && bytes <= COLUMNS_SPARE_BYTES_MAX; k++) {
@@ -199,8 +212,39 @@ static columns *columns_new(int with_headers, int64_t bytes_max)
     c->shared.users = 1;
     c->shared.free = columns_retire;
     c->with_headers = with_headers;
+    c->has_place = 0;
     c->bytes_max = bytes_max;
     return c;
+}
+
+static int columns_reserve_place(columns *c, size_t topic_bytes)
+{
+    if (c->row_count >= c->place_capacity) {
+        COLUMNS_RESIZE(c->partition, c->row_count + 1);
+        COLUMNS_RESIZE(c->topic_offsets, c->row_count + 1);
+        c->place_capacity = c->row_count + 1;
+    }
+    c->topic.size = 0;
+    return buffer_reserve(&c->topic, topic_bytes + 1); /* no buffer is NULL */
+}
+
+/* Say which partition all the rows are from, when there are no more to come. */
+static int columns_place(columns *c, const char *topic, size_t size, int32_t partition)
+{
+    size_t rows = (size_t)c->row_count;
+    if (rows * size > (size_t)c->bytes_max)
+        return COLUMNS_TOO_LARGE;
+    if (!columns_reserve_place(c, rows * size))
+        return COLUMNS_NO_MEMORY;
+    for (size_t row = 0; row < rows; row++) {
+        c->partition[row] = partition;
+        c->topic_offsets[row] = (int32_t)(row * size);
+        memcpy(c->topic.data + row * size, topic, size);
+    }
+    c->topic_offsets[rows] = (int32_t)(rows * size);
+    c->topic.size = rows * size;
+    c->has_place = 1;
+    return COLUMNS_FINE;
 }
 
 /* Append one row, for whose bytes and offset there is room. */
@@ -294,25 +338,37 @@ static int columns_append_batch(columns *c, const columns_batch *batch, const ui
 
 /* ---- giving away ---- */
 
+typedef struct {
+    const char *name, *format;
+    int64_t flags;
+} column_field;
+
+static const column_field column_fields[] = {
+    {"topic", "u", 0},
+    {"partition", "i", 0},
+    {"offset", "l", 0},
+    {"timestamp", "tsm:UTC", 0},
+    {"timestamp_type", "c", 0},
+    {"key", "z", ARROW_FLAG_NULLABLE},
+    {"value", "z", ARROW_FLAG_NULLABLE},
+};
+#define COLUMNS_PLACE_FIELDS 2 /* the first of them */
+#define COLUMNS_FIELDS ((int)(sizeof column_fields / sizeof *column_fields))
+
+static int columns_field_count(const columns *c)
+{
+    return COLUMNS_FIELDS - (c->has_place ? 0 : COLUMNS_PLACE_FIELDS) + (c->with_headers ? 1 : 0);
+}
+
 /* 0 when there is no memory; then nothing is left behind. */
 static int columns_export_schema(const columns *c, struct ArrowSchema *out)
 {
-    static const struct {
-        const char *name, *format;
-        int64_t flags;
-    } fields[] = {
-        {"offset", "l", 0},
-        {"timestamp", "tsm:UTC", 0},
-        {"timestamp_type", "c", 0},
-        {"key", "z", ARROW_FLAG_NULLABLE},
-        {"value", "z", ARROW_FLAG_NULLABLE},
-    };
-    const int n = sizeof fields / sizeof *fields;
-    int fine = schema_make(out, "", "+s", 0, n + (c->with_headers ? 1 : 0));
+    int n = 0, fine = schema_make(out, "", "+s", 0, columns_field_count(c));
     if (!fine)
         return 0;
-    for (int k = 0; k < n && fine; k++)
-        fine = schema_make(out->children[k], fields[k].name, fields[k].format, fields[k].flags, 0);
+    for (int k = c->has_place ? 0 : COLUMNS_PLACE_FIELDS; k < COLUMNS_FIELDS && fine; k++, n++)
+        fine = schema_make(out->children[n], column_fields[k].name, column_fields[k].format,
+                           column_fields[k].flags, 0);
     if (fine && c->with_headers) {
         struct ArrowSchema *list = out->children[n], *item;
         fine = schema_make(list, "headers", "+l", 0, 1);
@@ -356,17 +412,29 @@ static int columns_export_headers(columns *c, struct ArrowArray *list)
            columns_export_binary(c, item->children[1], &c->header_value, c->header_count);
 }
 
+static int columns_export_topic(columns *c, struct ArrowArray *out)
+{
+    if (!array_make(out, &c->shared, c->row_count, 0, 3, 0))
+        return 0;
+    out->buffers[1] = c->topic_offsets;
+    out->buffers[2] = c->topic.data;
+    return 1;
+}
+
 /* 0 when there is no memory; then nothing is left behind. */
 static int columns_export(columns *c, struct ArrowArray *out)
 {
-    if (!array_make(out, &c->shared, c->row_count, 0, 1, c->with_headers ? 6 : 5))
+    if (!array_make(out, &c->shared, c->row_count, 0, 1, columns_field_count(c)))
         return 0;
-    int fine = columns_export_fixed(c, out->children[0], c->offset) &&
-               columns_export_fixed(c, out->children[1], c->timestamp) &&
-               columns_export_fixed(c, out->children[2], c->timestamp_type) &&
-               columns_export_binary(c, out->children[3], &c->key, c->row_count) &&
-               columns_export_binary(c, out->children[4], &c->value, c->row_count) &&
-               (!c->with_headers || columns_export_headers(c, out->children[5]));
+    struct ArrowArray **next = out->children;
+    int fine = !c->has_place || (columns_export_topic(c, *next++) &&
+                                 columns_export_fixed(c, *next++, c->partition));
+    fine = fine && columns_export_fixed(c, *next++, c->offset) &&
+           columns_export_fixed(c, *next++, c->timestamp) &&
+           columns_export_fixed(c, *next++, c->timestamp_type) &&
+           columns_export_binary(c, *next++, &c->key, c->row_count) &&
+           columns_export_binary(c, *next++, &c->value, c->row_count) &&
+           (!c->with_headers || columns_export_headers(c, *next++));
     if (!fine)
         out->release(out);
     return fine;

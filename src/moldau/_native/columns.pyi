@@ -1,6 +1,6 @@
 """Records to and from Arrow columns, through Arrow's own C interface and without its library."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, final
 
 from moldau._native.records import Batch, Buffer
@@ -28,6 +28,8 @@ class Columns:
     @property
     def row_count(self) -> int: ...
     def __len__(self) -> int: ...
+    def place(self, topic: str, partition: int) -> None:
+        """Say which partition all the rows are from: two more columns, in front of the others."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(
         self, requested_schema: object | None = None
@@ -50,6 +52,12 @@ def decode_columns(
     more than `column_bytes_max` bytes: then decode fewer batches at once.
     """
 
+def export_stream(chunks: Iterable[Columns]) -> object:
+    """Return Arrow's stream of these, at least one, as a capsule; they may have other readers.
+
+    All have the columns of the first.
+    """
+
 def encode_columns(
     columns: ArrowExporter,
     *,
@@ -70,3 +78,39 @@ def encode_columns(
     `batch_bytes_max` bytes before compression; a record larger than that has a batch of its own.
     Sequence numbers go on from batch to batch. `ProtocolError` names what cannot be encoded.
     """
+
+class ArrowStream(Protocol):
+    """What every Arrow library's table is."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None, /) -> object: ...
+
+def open_arrow(data: ArrowExporter | ArrowStream) -> Iterator[ArrowRows]:
+    """Yield the record batches of anything with Arrow's PyCapsule interface.
+
+    The columns are those of `encode_columns`, and partition (int32 or int64).
+    """
+
+@final
+class ArrowRows:
+    """A record batch whose rows go to partitions."""
+
+    def __len__(self) -> int: ...
+    def by_partition(self, partition_count: int) -> list[tuple[int, bytes | None]]:
+        """Return the rows of each partition that has some, in their order: (partition, rows).
+
+        None stands for all rows.
+
+        A row goes where its column partition says, else by the hash of its key; -1 has the rows
+        that have neither. `ValueError` names a row with a partition that there is not.
+        """
+    def encode(
+        self,
+        rows: bytes | None,
+        first: int,
+        *,
+        timestamp: int,
+        batch_bytes_max: int,
+        codec: int,
+        compress: Callable[[memoryview], Buffer] | None,
+    ) -> tuple[bytes, int]:
+        """Encode a batch from the `first` of these rows on, None for all; with the first left."""

@@ -2,12 +2,14 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset, strcmp
+from libc.string cimport memset, strcmp, strlen
 
+from moldau._native.encode cimport buffer_append, buffer_free, byte_buffer, slice_
 from moldau._native.records cimport (
     ATTRIBUTE_CODEC, ATTRIBUTE_CONTROL, ATTRIBUTE_LOG_APPEND_TIME, BATCH_HEADER_SIZE, Batch,
     assemble, batch_header, batch_write, invalid_record, record_walk,
@@ -19,7 +21,15 @@ from moldau.kernel.errors import ProtocolError
 cdef extern from "crc32c.h" nogil:
     void crc32c_initialize()
 
+cdef extern from "murmur2.h" nogil:
+    int32_t murmur2_partition(const uint8_t *data, size_t size, int32_t partition_count)
+
 cdef extern from "arrow.h" nogil:
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream *, ArrowSchema *) noexcept
+        int (*get_next)(ArrowArrayStream *, ArrowArray *) noexcept
+        const char *(*get_last_error)(ArrowArrayStream *) noexcept
+        void (*release)(ArrowArrayStream *) noexcept
     struct ArrowSchema:
         const char *format
         const char *name
@@ -63,10 +73,15 @@ cdef extern from "columns.h" nogil:
                              int64_t size, int64_t start_offset, record_walk *result)
     bint columns_export_schema(const columns *c, ArrowSchema *out)
     bint columns_export(columns *c, ArrowArray *out)
+    int columns_place(columns *c, const char *topic, size_t size, int32_t partition)
+
+cdef extern from "columns_stream.h" nogil:
+    bint columns_stream_make(ArrowArrayStream *out, columns **chunks, int64_t count)
 
 cdef extern from "arrow_input.h" nogil:
     enum:
         INPUT_FINE
+        INPUT_BAD_OFFSETS
 
     ctypedef struct binary_input:
         const uint8_t *validity
@@ -93,6 +108,7 @@ cdef extern from "arrow_input.h" nogil:
 
     ctypedef struct record_input:
         int64_t row_count
+        const int64_t *rows
         binary_input key
         binary_input value
         timestamp_input timestamp
@@ -106,8 +122,10 @@ cdef extern from "arrow_input.h" nogil:
         int64_t max_timestamp
 
     const char *input_message(int status)
+    int input_slice(const binary_input *input_, int64_t row, slice_ *out)
     bint input_is_valid(const uint8_t *validity, int64_t row)
     int input_plan(const record_input *input_, int64_t payload_max, batch_plan *plan)
+    int input_fill(const record_input *input_, batch_plan *plan, uint8_t *p, int64_t room)
     int input_write(const record_input *input_, const batch_plan *plan, uint8_t *p)
 
 crc32c_initialize()
@@ -146,6 +164,14 @@ cdef class Columns:
 
     def __len__(self):
         return self.columns.row_count
+
+    def place(self, str topic not None, int32_t partition):
+        cdef bytes name = topic.encode()
+        cdef const char *text = name
+        cdef int status
+        with nogil:
+            status = columns_place(self.columns, text, strlen(text), partition)
+        _require_fine(status)
 
     def __arrow_c_schema__(self):
         cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
@@ -188,10 +214,14 @@ cdef int _append(columns *c, Batch batch, object payload, int64_t start_offset) 
             c, &fields, <const uint8_t *>view.buf, view.len, start_offset, &walk
         )
     PyBuffer_Release(&view)
-    if status == COLUMNS_FINE:
-        return 0
     if status == COLUMNS_BAD_RECORD:
         invalid_record(&walk)
+    return _require_fine(status)
+
+
+cdef int _require_fine(int status) except -1:
+    if status == COLUMNS_FINE:
+        return 0
     if status == COLUMNS_TOO_LARGE:
         raise OverflowError("too many bytes for one column: decode fewer batches at once")
     raise MemoryError
@@ -224,6 +254,38 @@ def decode_columns(
             payload = decompress(batch.attributes & ATTRIBUTE_CODEC, payload)
         _append(decoded.columns, batch, payload, start_offset)
     return decoded
+
+
+cdef void _free_stream(object capsule) noexcept:
+    cdef ArrowArrayStream *stream
+    stream = <ArrowArrayStream *>PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release is not NULL:
+        stream.release(stream)
+    free(stream)
+
+
+def export_stream(chunks):
+    cdef list listed = list(chunks)
+    cdef Py_ssize_t k, count = len(listed)
+    cdef ArrowArrayStream *stream
+    cdef columns **pointers
+    if not count:
+        raise ValueError("a stream has its columns from its first chunk: give it one without rows")
+    pointers = <columns **>calloc(count, sizeof(columns *))
+    stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
+    try:
+        if pointers is NULL or stream is NULL:
+            raise MemoryError
+        for k in range(count):
+            pointers[k] = (<Columns?>listed[k]).columns
+        if not columns_stream_make(stream, pointers, count):
+            raise MemoryError
+    except BaseException:
+        free(stream)
+        raise
+    finally:
+        free(pointers)
+    return PyCapsule_New(stream, "arrow_array_stream", _free_stream)
 
 
 # ---- Arrow columns to batches
@@ -341,17 +403,23 @@ cdef int _open(record_input *out, const ArrowSchema *schema, const ArrowArray *a
     return 0
 
 
+cdef int _describe(batch_header *header, const batch_plan *plan, Py_ssize_t room) noexcept nogil:
+    """Say of a batch what was found when it was planned."""
+    header.last_offset_delta = plan.last - plan.first - 1
+    header.record_count = plan.last - plan.first
+    header.base_timestamp = plan.base_timestamp
+    header.max_timestamp = plan.max_timestamp
+    header.size = room + plan.payload_size
+    return 0
+
+
 cdef bytes _encode_batch(const record_input *records, batch_plan *plan, batch_header *header, compress):
     """Encode the rows of a plan."""
     cdef Py_ssize_t room = BATCH_HEADER_SIZE if compress is None else 0
     cdef bytes encoded = PyBytes_FromStringAndSize(NULL, room + plan.payload_size)
     cdef uint8_t *p = <uint8_t *>PyBytes_AS_STRING(encoded)
     cdef int status
-    header.last_offset_delta = plan.last - plan.first - 1
-    header.record_count = plan.last - plan.first
-    header.base_timestamp = plan.base_timestamp
-    header.max_timestamp = plan.max_timestamp
-    header.size = room + plan.payload_size
+    _describe(header, plan, room)
     with nogil:
         status = input_write(records, plan, p + room)
         if status == INPUT_FINE and room:
@@ -407,3 +475,6 @@ def encode_columns(
             header.base_sequence = (<int64_t>header.base_sequence + header.record_count) & INT32_MAX
         plan.first = plan.last
     return batches
+
+
+include "arrow_rows.pxi"

@@ -24,5 +24,6 @@ cdef extern from "encode.h" nogil:
     uint8_t *record_put(uint8_t *p, const record_fields *r, int64_t body_size)
     int64_t slice_size(slice_ s)
     uint8_t *slice_put(uint8_t *p, slice_ s)
+    bint buffer_append(byte_buffer *b, const uint8_t *data, size_t size)
     bint buffer_reserve(byte_buffer *b, size_t more)
     void buffer_free(byte_buffer *b)

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from moldau._native.encode cimport byte_buffer, record_fields, slice_
+
 cdef extern from "batch.h" nogil:
     enum:
         BATCH_HEADER_SIZE
@@ -97,6 +99,25 @@ cdef class RecordStats:
     cdef readonly int32_t max_timestamp_delta
     cdef readonly int64_t min_timestamp
     cdef readonly int32_t keyless_count
+
+cdef class BatchWriter:
+    cdef bytearray buffer  # room for the header, then records
+    cdef byte_buffer headers  # of the record at hand
+    cdef readonly Py_ssize_t size
+    cdef readonly int32_t record_count
+    cdef int64_t base_offset
+    cdef int64_t base_timestamp
+    cdef bint base_timestamp_is_set
+    cdef int64_t max_timestamp
+    cdef int64_t last_offset_delta
+    cdef Py_ssize_t put(
+        self, int64_t offset_delta, int64_t timestamp, slice_ key, slice_ value, object headers
+    ) except -1
+    cdef Py_ssize_t _append(
+        self, int64_t offset_delta, int64_t timestamp, object key, object value, object headers
+    ) except -1
+    cdef Py_ssize_t _gather(self, object headers) except -1
+    cdef Py_ssize_t _write(self, const record_fields *fields) except -1
 
 cdef Batch make_batch(const batch_header *header, Py_ssize_t position)
 cdef int require_inside(Batch batch, Py_ssize_t size) except -1

@@ -1,26 +1,25 @@
 """`moldau format`: prepare a data directory without starting."""
 
-import argparse
 import os
 import time
 from collections.abc import Sequence
 
-from moldau.cli.options import add_settings_options, complain, load_settings
+from moldau.cli.frame import Parser, complain
+from moldau.cli.options import add_settings_options, load_settings
 from moldau.kernel.disk import DiskError
 from moldau.log.errors import DirectoryRefusedError
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.formatting import prepare_directories
 
 
-def main(argv: Sequence[str]) -> int:
-    """Format; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="moldau format",
+def make_parser() -> Parser:
+    """Return what reads the command line."""
+    parser = Parser(
+        "moldau format",
         description="Prepare a data directory. `moldau start` does the same by itself for a new\n"
         "directory; this is for choosing the release that it is made for.",
         epilog="example:\n  moldau format --data data --release-version 4.3\n"
         "     makes a directory that Apache Kafka 4.3 can open, too",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_settings_options(parser)
     parser.add_argument(
@@ -28,7 +27,12 @@ def main(argv: Sequence[str]) -> int:
         metavar="RELEASE",
         help="the release of Kafka whose formats are used, such as 4.3 (default: 4.4)",
     )
-    options = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Format; return the exit code."""
+    options = make_parser().parse_args(argv)
     release = options.release_version
     loaded = load_settings(options, *([f"metadata.version={release}"] if release else []))
     if loaded is None or loaded.settings is None:

@@ -1,9 +1,9 @@
 """Options that several commands have: where the settings come from."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from moldau.cli.frame import complain
 from moldau.metadata.settings.load import Loaded, load_broker_settings
 
 
@@ -52,8 +52,3 @@ def load_settings(options: argparse.Namespace, *assignments: str) -> Loaded | No
     for line in loaded.errors:
         complain(f"error: {line}")
     return None if loaded.settings is None else loaded
-
-
-def complain(line: str) -> None:
-    """Tell a person that something is wrong."""
-    print(f"moldau: {line}", file=sys.stderr)

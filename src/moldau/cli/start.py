@@ -8,10 +8,14 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import moldau
-from moldau.cli.options import add_settings_options, complain, load_settings
+from moldau.cli.frame import Parser, complain
+from moldau.cli.options import add_settings_options, load_settings
+from moldau.cli.target import DEFAULT_SERVER
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import Listener
 from moldau.runtime.event_loop import run
@@ -33,13 +37,12 @@ A line `ready HOST:PORT` on standard output says that clients are served. Ctrl-C
 broker in good order; a second one does not wait for clients."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Start, wait, stop; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="moldau start",
+def make_parser() -> Parser:
+    """Return what reads the command line."""
+    parser = Parser(
+        "moldau start",
         description="Start a broker that every Kafka client can use.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--port", type=int, help=f"port to listen on, 0 for any ({PORT})")
     parser.add_argument("--host", help=f"address to listen on, 0.0.0.0 for all ({HOST})")
@@ -52,7 +55,12 @@ def main(argv: Sequence[str]) -> int:
         metavar="HOST:PORT",
         help="serve metrics for Prometheus over HTTP there, and those that clients push",
     )
-    options = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Start, wait, stop; return the exit code."""
+    options = make_parser().parse_args(argv)
     loaded = load_settings(options, *_assignments(options))
     if loaded is None:
         return 2
@@ -128,14 +136,23 @@ def _banner(node: Node) -> str:
             "  each client is told the address that it connected to; behind NAT or a container's"
             " port mapping set advertised.listeners"
         )
-    lines += [
-        "Try it, in another terminal:",
-        f"  echo hello | kcat -b {address} -P -t rivers      # produce",
-        f"  kcat -b {address} -C -t rivers -o beginning -e   # consume",
-        f"  kcat -b {address} -L                             # what is there",
-        "Any Kafka client will do. Ctrl-C stops.",
-    ]
+    lines += ["Try it, in another terminal:", *(f"  {line}" for line in _things_to_try(address))]
+    lines.append("Any Kafka client will do. Ctrl-C stops.")
     return "\n".join(lines)
+
+
+def _things_to_try(address: str) -> list[str]:
+    """Return lines that work as they are printed, in any shell."""
+    there = "" if address == DEFAULT_SERVER else f" -b {address}"
+    lines = [
+        f"echo hello | moldau produce rivers{there}",
+        f"moldau consume rivers --from-beginning --max-messages 1{there}",
+        f"kafka-topics.sh --describe --topic rivers --bootstrap-server {address}",
+    ]
+    folder = Path(sys.executable).parent
+    if which("kafka-topics.sh") is None and (folder / "kafka-topics.sh").exists():
+        lines.insert(0, f'export PATH="{folder}:$PATH"')
+    return lines
 
 
 def _place(settings: BrokerSettings) -> str:

@@ -46,6 +46,14 @@ def decode_record(value: Buffer) -> Message:
     return record
 
 
+def version_of(value: Buffer) -> int:
+    """Return the version in the envelope of a metadata record."""
+    position = 0
+    for _ in range(3):
+        version, position = _read_varint(value, position)
+    return version
+
+
 def _varint(number: int) -> bytes:
     encoded = bytearray()
     while number > 0x7F:

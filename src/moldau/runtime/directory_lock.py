@@ -17,11 +17,11 @@ LOCK_FILE = ".lock"
 if sys.platform == "darwin":
     FLOCK = struct.Struct("@qqihh")
     QUERY = FLOCK.pack(0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
-    PID_FIELD = 2
+    PID_FIELD, TYPE_FIELD = 2, 3
 else:
     FLOCK = struct.Struct("@hhqqi")
     QUERY = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-    PID_FIELD = 4
+    PID_FIELD, TYPE_FIELD = 4, 0
 
 
 class DirectoryInUseError(Exception):
@@ -94,6 +94,24 @@ class DirectoryLock:
         self._identity = _identity(os.fstat(self._fd))
         self._held.add(self._identity)
         return True
+
+
+def find_owner(directory: str | os.PathLike[str]) -> str | None:
+    """Return who has a directory, None if nobody has; nothing is locked."""
+    path = os.path.join(os.fspath(directory), LOCK_FILE)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return _owner(fd) if _is_locked(fd) else None
+    finally:
+        os.close(fd)
+
+
+def _is_locked(fd: int) -> bool:
+    answer = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, QUERY))
+    return bool(answer[TYPE_FIELD] != fcntl.F_UNLCK)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau._native.columns import Columns, decode_columns
+from moldau._native.columns import Columns, decode_columns, export_stream
 from moldau._native.records import Batch, BatchWriter, read_batches
 from moldau.kernel.errors import InvalidRecordError
 from tests.reference import records as reference
@@ -44,6 +44,9 @@ SCHEMA = pa.schema(
         ),
     ]
 )
+
+
+PLAIN_ROW = Record(0, 0, None, None, ())
 
 
 def to_arrow(columns: Columns) -> pa.RecordBatch:
@@ -233,13 +236,44 @@ def test_capsules_that_nobody_takes_are_freed() -> None:
         columns.__arrow_c_array__(requested_schema=columns.__arrow_c_schema__())
 
 
+def test_a_stream_has_chunks_of_several_partitions_and_outlives_them() -> None:
+    chunks = []
+    for partition in range(3):
+        data = write([Record(k, 0, None, b"%d" % k, ()) for k in range(partition)] or [PLAIN_ROW])
+        columns = decode_columns(data, read_batches(data), start_offset=0 if partition else 1)
+        columns.place("a" * partition, partition)
+        chunks.append(columns)
+    capsules = [export_stream(chunks) for _ in range(3)]
+    streams = [pa.RecordBatchReader._import_from_c_capsule(each) for each in capsules[:2]]
+    del chunks, columns, capsules
+    gc.collect()
+    for stream in streams:
+        table = stream.read_all()
+        table.validate(full=True)
+        assert table.column("topic").to_pylist() == ["a", "aa", "aa"]
+        assert table.column("partition").to_pylist() == [1, 2, 2]
+        assert table.column("offset").to_pylist() == [0, 0, 1]
+
+
+def test_a_place_must_fit_and_a_stream_must_have_columns() -> None:
+    data = write([Record(k, 0, None, b"", ()) for k in range(9)])
+    columns = decode_columns(data, read_batches(data), column_bytes_max=80)
+    with pytest.raises(OverflowError):
+        columns.place("nine bytes", 0)
+    columns.place("eight by", 0)
+    with pytest.raises(ValueError, match="its columns from its first chunk"):
+        export_stream([])
+    with pytest.raises(TypeError):
+        export_stream([None])  # type: ignore[list-item]
+
+
 def test_a_schema_alone_can_be_asked_for() -> None:
     assert pa.schema(Columns()).equals(SCHEMA)
 
 
 LEAK_CHECK = """
 import pyarrow as pa
-from moldau._native.columns import decode_columns, encode_columns
+from moldau._native.columns import decode_columns, encode_columns, export_stream
 from moldau._native.records import BatchWriter, read_batches
 
 writer = BatchWriter()
@@ -254,6 +288,9 @@ def cycle():
     kept = arrow["value"], pa.record_batch(columns)
     columns.__arrow_c_array__()
     encode_columns(arrow)
+    columns.place("topic", 1)
+    export_stream([columns])
+    pa.RecordBatchReader._import_from_c_capsule(export_stream([columns, columns])).read_all()
 
 def resident():
     with open("/proc/self/statm") as statm:

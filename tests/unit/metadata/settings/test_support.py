@@ -48,6 +48,7 @@ def source() -> str:
         path.read_text()
         for path in SOURCE.rglob("*.py")
         if path.parent != settings or path.name in MEANINGS
+        if SOURCE / "client" not in path.parents  # clients have settings of the same names
     )
 
 

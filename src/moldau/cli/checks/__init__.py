@@ -1,0 +1,1 @@
+"""What `moldau doctor` looks at, each thing with what to do about it."""

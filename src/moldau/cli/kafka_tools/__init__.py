@@ -1,0 +1,1 @@
+"""Faces of Kafka's command line tools: what people copy from tutorials works as written."""

@@ -1,0 +1,376 @@
+"""The consumer, asynchronous and synchronous: records or Arrow columns of chosen partitions."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Final, Self, TypeVar
+
+from moldau._native.fetched import Record
+from moldau.client.arrow_records import ArrowRecords
+from moldau.client.cluster import Cluster
+from moldau.client.consumer_settings import ConsumerSettings
+from moldau.client.descriptions import ListedOffset
+from moldau.client.errors import ClientError, ClosedError, KafkaError
+from moldau.client.fetch_queue import FetchQueue
+from moldau.client.fetcher import Fetcher
+from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
+from moldau.client.offset_reset import OffsetReset
+from moldau.client.position_finder import PositionFinder
+from moldau.client.positions import Positions
+from moldau.client.settings import load
+from moldau.client.sync import Synchronous, doing, waiting
+from moldau.kernel.ids import TopicPartition
+
+Place = TopicPartition | tuple[str, int]
+"""A partition: `TopicPartition("clicks", 0)`, or just `("clicks", 0)`."""
+
+ITERATED_RECORDS: Final = 5_000
+"""How many records an iteration reads at once, if so many have come."""
+
+Taken = TypeVar("Taken", bound="list[Record] | ArrowRecords")
+
+
+class AsyncConsumer:
+    """Reads partitions, from any offset or time on.
+
+        async with AsyncConsumer("localhost:9092", auto_offset_reset="earliest") as consumer:
+            await consumer.assign_topics("clicks")
+            async for record in consumer:
+                print(record.value)
+
+    Nothing is fetched before the first poll; then the next answer is on its way while records are
+    handed out. An error that a poll raises leaves the consumer usable: poll again, or seek.
+    """
+
+    def __init__(
+        self,
+        servers: str | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> None:
+        self.settings = load(ConsumerSettings, servers, config, settings)
+        self._cluster = Cluster(self.settings)
+        self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
+        self._finder = PositionFinder(self._cluster, self.settings, self._positions)
+        self._queue = FetchQueue(self._positions)
+        self._fetcher = Fetcher(
+            self._cluster, self.settings, self._positions, self._queue, self._go_on
+        )
+        self._finding: asyncio.Task[None] | None = None
+        self._failure: ClientError | None = None
+        self._news = asyncio.Event()
+        self._is_closed = False
+        self._is_changed = False
+        """Whether the user has said something since the brokers were last asked."""
+        self.unread: deque[Record] = deque()
+        """What was read and not handed out yet."""
+
+    async def start(self) -> None:
+        """Find the cluster; `async with` does it."""
+        await self._cluster.start()
+
+    async def close(self) -> None:
+        """Give up what is on its way, and hang up; `async with` does it."""
+        self._is_closed = True
+        self._news.set()
+        if self._finding is not None:
+            self._finding.cancel()
+            await asyncio.gather(self._finding, return_exceptions=True)
+        await self._fetcher.close()
+        await self._cluster.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # Which partitions, and from where.
+
+    def assign(self, partitions: Iterable[Place]) -> None:
+        """Read exactly these partitions; those that were read before keep their positions."""
+        self._put_back()
+        self._failure = None
+        self._positions.assign(dict.fromkeys(_keys(partitions)))
+
+    async def assign_topics(self, *names: str) -> None:
+        """Read all partitions of these topics; `KafkaError` if there is no such topic."""
+        topics = [await self._cluster.topic(name) for name in names]
+        self.assign((topic.name, each.index) for topic in topics for each in topic.partitions)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are read."""
+        return frozenset(state.key for state in self._positions)
+
+    def seek(self, partition: Place, offset: int) -> None:
+        """Go on at an offset of a partition."""
+        key = TopicPartition(*partition)
+        self._put_back(key)
+        self._positions.seek(key, offset)
+
+    def seek_to_beginning(self, *partitions: Place) -> None:
+        """Go on at the first record of these partitions, of all for none."""
+        self._seek_to(OffsetReset(EARLIEST), partitions)
+
+    def seek_to_end(self, *partitions: Place) -> None:
+        """Go on behind the last record of these partitions, of all for none."""
+        self._seek_to(OffsetReset(LATEST), partitions)
+
+    def seek_to_time(self, timestamp_ms: int, *partitions: Place) -> None:
+        """Go on at the first record that is as late, or at the end, in these or all partitions."""
+        if timestamp_ms < 0:
+            raise ValueError(f"{timestamp_ms} is no time in milliseconds since 1970")
+        self._seek_to(OffsetReset(timestamp_ms), partitions)
+
+    def _seek_to(self, start: OffsetReset, partitions: Iterable[Place]) -> None:
+        for key in _keys(partitions) or list(self.assignment):
+            self._put_back(key)
+            self._positions.seek_to(key, start)
+
+    async def position(self, partition: Place) -> int:
+        """Return the offset of the next record of a partition, when it is known."""
+        key = TopicPartition(*partition)
+        self._positions.get(key)
+        for record in self.unread:
+            if (record.topic, record.partition) == key:
+                return record.offset
+        while (known := self._positions.get(key).position) is None:
+            await self._wait(None)
+        return known
+
+    def pause(self, *partitions: Place) -> None:
+        """Hand out nothing of these partitions until they are resumed."""
+        for key in _keys(partitions):
+            self._put_back(key)
+            self._positions.pause(key)
+
+    def resume(self, *partitions: Place) -> None:
+        """Go on with these partitions."""
+        self._is_changed = True
+        for key in _keys(partitions):
+            self._positions.resume(key)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are paused."""
+        return frozenset(state.key for state in self._positions if state.is_paused)
+
+    # Offsets of any partition.
+
+    async def beginning_offsets(self, partitions: Iterable[Place]) -> dict[TopicPartition, int]:
+        """Return the first offset that each of these partitions has."""
+        found = await self._list(dict.fromkeys(_keys(partitions), EARLIEST))
+        return {key: listed.offset for key, listed in found.items()}
+
+    async def end_offsets(self, partitions: Iterable[Place]) -> dict[TopicPartition, int]:
+        """Return the offset behind the last record that this consumer would see of each."""
+        found = await self._list(dict.fromkeys(_keys(partitions), LATEST))
+        return {key: listed.offset for key, listed in found.items()}
+
+    async def offsets_for_times(
+        self, timestamps_ms: Mapping[Place, int]
+    ) -> dict[TopicPartition, ListedOffset | None]:
+        """Return the first record that is as late in each partition, None if none is."""
+        found = await self._list(
+            {TopicPartition(*key): timestamps_ms[key] for key in timestamps_ms}
+        )
+        return {key: listed if listed.offset >= 0 else None for key, listed in found.items()}
+
+    async def _list(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ListedOffset]:
+        level = ISOLATION_LEVELS[self.settings.isolation_level]
+        found: dict[TopicPartition, ListedOffset] = {}
+        answers = await list_offsets(self._cluster, timestamps, isolation_level=level)
+        for key, answer in answers.items():
+            if isinstance(answer, KafkaError):
+                raise answer
+            found[key] = answer
+        return found
+
+    # Records.
+
+    async def poll(self, timeout_ms: int | None = None) -> list[Record]:
+        """Return the next records, `max.poll.records` at most, when there are some.
+
+        Without records, nothing is returned after the timeout; None waits as long as it takes.
+        """
+        if self.unread:
+            return self.take_unread()
+        count = self.settings.max_poll_records
+        return await self._next(lambda: self._queue.take_records(count), timeout_ms)
+
+    async def poll_arrow(self, timeout_ms: int | None = None) -> ArrowRecords:
+        """Return all records that have come as Arrow columns, when there are some."""
+        self._put_back()
+        return await self._next(lambda: ArrowRecords(self._queue.take_columns()), timeout_ms)
+
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        """Iterate over records for ever; who leaves and comes back goes on with the next one."""
+        while True:
+            while self.unread:
+                yield self.unread.popleft()
+            await self.read_ahead(None, ITERATED_RECORDS)
+
+    async def read_ahead(self, timeout_ms: int | None, count: int) -> None:
+        """Read records for whoever takes the unread ones next, unless there are some."""
+        if not self.unread:
+            taken = await self._next(lambda: self._queue.take_records(count), timeout_ms)
+            self.unread.extend(taken)
+
+    def take_unread(self) -> list[Record]:
+        """Return what is unread, `max.poll.records` at most."""
+        count = self.settings.max_poll_records
+        if len(self.unread) > count:
+            return [self.unread.popleft() for _ in range(count)]
+        records = list(self.unread)
+        self.unread.clear()
+        return records
+
+    async def _next(self, take: Callable[[], Taken], timeout_ms: int | None) -> Taken:
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout_ms is None else loop.time() + timeout_ms / 1000
+        # What is at hand is returned without waiting; the loop is to read on all the same.
+        await asyncio.sleep(0)
+        while True:
+            self._require_ready()
+            self._news.clear()
+            drained = self._queue.drained_count
+            taken = take()
+            if not len(taken):
+                if not await self._wait(deadline):
+                    return taken
+                continue
+            if self._is_changed or self._queue.drained_count != drained:
+                self._pump()
+            return taken
+
+    async def _wait(self, deadline: float | None) -> bool:
+        """Wait until something has happened; False when the time is up."""
+        self._require_ready()
+        self._pump()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._require_ready()
+        return True
+
+    def _require_ready(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the consumer is closed")
+        if not self._positions:
+            raise ValueError("nothing is assigned to this consumer: assign partitions or topics")
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    # Behind the scenes.
+
+    def _go_on(self) -> None:
+        """Something has happened."""
+        self._news.set()
+        if not self._is_closed:
+            self._pump()
+
+    def _pump(self) -> None:
+        """Have done whatever can be done now."""
+        self._is_changed = False
+        self._fetcher.pump()
+        if self._finding is None and self._failure is None and self._finder.has_work():
+            self._finding = asyncio.get_running_loop().create_task(self._find())
+
+    async def _find(self) -> None:
+        try:
+            await self._finder.run()
+        except ClientError as error:
+            self._failure = error
+        self._finding = None
+        self._go_on()
+
+    def _put_back(self, *keys: TopicPartition) -> None:
+        """Have unread records of these partitions, of all for none, fetched again."""
+        self._is_changed = True
+        kept: list[Record] = []
+        first: dict[TopicPartition, int] = {}
+        for record in self.unread:
+            key = TopicPartition(record.topic, record.partition)
+            if keys and key not in keys:
+                kept.append(record)
+            else:
+                first.setdefault(key, record.offset)
+        for key, offset in first.items():
+            state = self._positions.find(key)
+            if state is not None:
+                self._positions.rewind(state, to=offset)
+        self.unread.clear()
+        self.unread.extend(kept)
+
+
+class Consumer(Synchronous[AsyncConsumer]):
+    """Reads partitions, from any offset or time on, and waits for what it is asked for.
+
+    with Consumer("localhost:9092", auto_offset_reset="earliest") as consumer:
+        consumer.assign_topics("clicks")
+        for record in consumer:
+            print(record.value)
+    """
+
+    def __init__(
+        self,
+        servers: str | None = None,
+        *,
+        config: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> None:
+        super().__init__(AsyncConsumer(servers, config=config, **settings))
+
+    assign = doing(AsyncConsumer.assign)
+    assign_topics = waiting(AsyncConsumer.assign_topics)
+    seek = doing(AsyncConsumer.seek)
+    seek_to_beginning = doing(AsyncConsumer.seek_to_beginning)
+    seek_to_end = doing(AsyncConsumer.seek_to_end)
+    seek_to_time = doing(AsyncConsumer.seek_to_time)
+    position = waiting(AsyncConsumer.position)
+    pause = doing(AsyncConsumer.pause)
+    resume = doing(AsyncConsumer.resume)
+    beginning_offsets = waiting(AsyncConsumer.beginning_offsets)
+    end_offsets = waiting(AsyncConsumer.end_offsets)
+    offsets_for_times = waiting(AsyncConsumer.offsets_for_times)
+    poll_arrow = waiting(AsyncConsumer.poll_arrow)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are read."""
+        return self._client.assignment
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Return the partitions that are paused."""
+        return self._client.paused
+
+    def poll(self, timeout_ms: int | None = None) -> list[Record]:
+        """Return the next records, `max.poll.records` at most, when there are some.
+
+        Without records, nothing is returned after the timeout; None waits as long as it takes.
+        """
+        # Who is interrupted here loses nothing: what has come waits for the next poll.
+        count = self._client.settings.max_poll_records
+        self._run(self._client.read_ahead(timeout_ms, count))
+        return self._client.take_unread()
+
+    def __iter__(self) -> Iterator[Record]:
+        """Iterate over records for ever; who leaves and comes back goes on with the next one."""
+        unread = self._client.unread
+        while True:
+            while unread:
+                yield unread.popleft()
+            self._run(self._client.read_ahead(None, ITERATED_RECORDS))
+
+
+def _keys(partitions: Iterable[Place]) -> list[TopicPartition]:
+    return [TopicPartition(*each) for each in partitions]

@@ -1,0 +1,114 @@
+"""The consumer and a broker that goes away and comes back."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from moldau._native.records import Record
+from moldau.client.consumer import AsyncConsumer, Consumer
+from moldau.client.errors import UnreachableError
+from tests.nodes import RunningNode
+from tests.wire import Wire, wait_for
+
+
+def _write(node: RunningNode, first: int, count: int) -> None:
+    with Wire(*node.address) as wire:
+        for number in range(first, first + count):
+            batch = [Record(0, 0, None, b"%d" % number)]
+            assert wire.produce("t", batch).error_code == 0
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> RunningNode:
+    running = RunningNode("--data", str(tmp_path / "data"))
+    with Wire(*running.address) as wire:
+        wire.create_topic("t")
+    return running
+
+
+def _read(consumer: Consumer, count: int) -> list[int]:
+    numbers: list[int] = []
+    while len(numbers) < count:
+        got = consumer.poll(30_000)
+        assert got, f"{len(numbers)} of {count}"
+        numbers += [int(record.value or b"") for record in got]
+    return numbers
+
+
+def test_a_broker_that_is_killed_and_started_again_is_read_on(
+    node: RunningNode, tmp_path: Path
+) -> None:
+    _write(node, 0, 20)
+    with Consumer(
+        node.bootstrap_servers, auto_offset_reset="earliest", max_poll_records=7
+    ) as consumer:
+        consumer.assign_topics("t")
+        numbers = _read(consumer, 7)
+        node.kill()
+        again = RunningNode("--data", str(tmp_path / "data"), "--port", str(node.address[1]))
+        _write(again, 20, 20)
+        numbers += _read(consumer, 33)
+        assert numbers == list(range(40))
+        again.stop()
+        assert consumer.poll(100) == []
+
+
+def test_who_cannot_reach_a_broker_is_told_at_once(node: RunningNode) -> None:
+    servers = node.bootstrap_servers
+    node.stop()
+    with pytest.raises(UnreachableError, match="is a broker running there"):
+        Consumer(servers)
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_any_loop_will_do(node: RunningNode, loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    _write(node, 0, 50)
+
+    async def read() -> int:
+        async with AsyncConsumer(node.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+            await consumer.assign_topics("t")
+            count = len(await consumer.poll_arrow())
+            consumer.seek_to_beginning()
+            async for record in consumer:
+                count += 1
+                if record.offset == 49:
+                    break
+            return count
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(read()) == 100
+    node.stop()
+
+
+def test_a_forgotten_consumer_hangs_up(node: RunningNode) -> None:
+    consumer = Consumer(node.bootstrap_servers, auto_offset_reset="earliest")
+    consumer.assign_topics("t")
+    assert consumer.poll(10) == []
+    cluster = consumer._client._cluster
+    del consumer
+    gc.collect()
+    wait_for(lambda: cluster._is_closed)
+    node.stop()
+
+
+def test_several_threads_have_a_consumer_each(node: RunningNode) -> None:
+    _write(node, 0, 30)
+    found: list[list[int]] = []
+
+    def read() -> None:
+        with Consumer(node.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign_topics("t")
+            found.append(_read(consumer, 30))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [list(range(30))] * 4
+    node.stop()
