@@ -272,10 +272,10 @@ class AsyncConsumer:
     # Behind the scenes.
 
     def _go_on(self) -> None:
-        """Something has happened."""
-        self._news.set()
+        """Something has happened: ask for more first, then wake who reads what came."""
         if not self._is_closed:
             self._pump()
+        self._news.set()
 
     def _pump(self) -> None:
         """Have done whatever can be done now."""
