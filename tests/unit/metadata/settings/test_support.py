@@ -47,7 +47,8 @@ def source() -> str:
     return "".join(
         path.read_text()
         for path in SOURCE.rglob("*.py")
-        if path.parent != settings or path.name in MEANINGS
+        if (path.parent != settings or path.name in MEANINGS)
+        and path.parent != SOURCE / "client"  # which has settings of its own, of the same names
     )
 
 
