@@ -16,7 +16,7 @@ from tests.conformance.brokers import run_moldau
 from tests.wire import LATEST, Wire
 
 AGAINST = "confluent-kafka, idempotent"
-ROUNDS = 5
+ROUNDS = 3
 PARTITIONS = 4
 VALUE = bytes(range(100))
 RECORDS = 1_000_000

@@ -36,6 +36,8 @@ cdef enum:
 
 STICKY, ROUND_ROBIN = range(2)
 
+cdef tuple NO_HEADERS = ()  # there is only one empty tuple
+
 crc32c_initialize()
 
 
@@ -92,6 +94,8 @@ cdef Py_ssize_t _size_max(bytes key, bytes value, tuple headers) except -1:
         size += PyBytes_GET_SIZE(key)
     if value is not None:
         size += PyBytes_GET_SIZE(value)
+    if headers is NO_HEADERS:
+        return size
     for name, content in headers:
         # A character has at most four bytes.
         size += HEADER_OVERHEAD_MAX + 4 * len(name) + (0 if content is None else len(content))
@@ -171,7 +175,7 @@ cdef class Accumulator:
 
     def append(self, topic, value, key=None, partition=None, timestamp_ms=None, headers=()):
         cdef bytes value_ = _bytes("value", value), key_ = _bytes("key", key)
-        cdef tuple headers_ = () if headers == () else _headers(headers)
+        cdef tuple headers_ = NO_HEADERS if headers is NO_HEADERS else _headers(headers)
         cdef Py_ssize_t size = _size_max(key_, value_, headers_)
         cdef int64_t timestamp = _now_ms() if timestamp_ms is None else timestamp_ms
         cdef int32_t place

@@ -84,7 +84,7 @@ cdef class BatchWriter:
         cdef Py_ssize_t count = 0, size
         cdef uint8_t *p
         self.headers.size = 0
-        if headers == ():
+        if type(headers) is tuple and not headers:
             return 0
         for name, content in headers:
             key.data = <const uint8_t *>PyUnicode_AsUTF8AndSize(name, &size)
