@@ -136,7 +136,7 @@ class LogMoves:
                 source = self._places.get(partition)
                 try:
                     if wanted is None or found not in (None, wanted):
-                        await _delete(target, partition)
+                        await _delete_for_good(target, partition)
                     elif source is not None:
                         await self._resume(partition, source, target)
                     elif is_complete:
@@ -149,7 +149,7 @@ class LogMoves:
     ) -> None:
         move = Move(partition, source.core, target.core)
         if partition in self._wishes or not move.is_resumable:
-            await _delete(target, partition)
+            await _delete_for_good(target, partition)
         else:
             # What was appended to the copy alone was never acknowledged. It must not come back in
             # another crash, when the log has other records there.
@@ -354,6 +354,12 @@ class LogMoves:
 async def _delete(host: DirectoryHost, partition: TopicPartition) -> None:
     if await host.delete([partition], 0.0):
         raise StorageFullError(f"log directory {host.root} has no room to rename {partition}")
+
+
+async def _delete_for_good(host: DirectoryHost, partition: TopicPartition) -> None:
+    """Delete a copy so that it does not come back in a crash, when the log has other records."""
+    await _delete(host, partition)
+    await host.sync_all()
 
 
 async def _with_room(step: Callable[[], Awaitable[T]]) -> T:

@@ -232,6 +232,9 @@ class Model:
                 pass
         else:
             target.core.delete(P)
+            # As a broker waits for it: a copy that comes back has other records than the log.
+            while target.commit():
+                pass
 
     # Laws.
 

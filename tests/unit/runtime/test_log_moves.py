@@ -159,6 +159,22 @@ def test_a_restart_goes_on_with_a_move(roots, monkeypatch, is_crash):
 
 
 @scenario
+async def test_a_copy_that_is_no_use_is_gone_for_good_before_its_log_goes_on(roots):
+    broker = Broker()
+    a, b = roots
+    async with open_store(roots, broker, SMALL) as store:
+        await make(store, a)
+        await fill(store, broker, 3)
+    (b / f"t-0.{'0' * 32}-future").mkdir()  # whose topic nobody knows
+    async with open_store(roots, broker, SMALL) as store:
+        await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
+        host = store.hosts[1]
+        assert P not in host.core.futures
+        assert not host.pool.is_busy
+        assert not host.core.is_commit_due, "its new name is synced"
+
+
+@scenario
 async def test_a_copy_without_its_log_is_the_log(roots):
     broker = Broker()
     a, b = roots
