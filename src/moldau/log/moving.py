@@ -69,12 +69,16 @@ class Move:
     @property
     def start(self) -> Offset:
         """Where a copy begins: at the log start, or with the batch that holds it."""
-        log = self.log
-        for segment in log.segments[max(0, segment_number_of(log.segments, log.log_start)) :]:
-            found = segment.find(log.log_start)
+        return self._begin_of_batch(self.log.log_start)
+
+    def _begin_of_batch(self, offset: Offset) -> Offset:
+        """Return where the batch begins that holds an offset; itself if none does."""
+        segments = self.log.segments
+        for segment in segments[max(0, segment_number_of(segments, offset)) :]:
+            found = segment.find(offset)
             if found is not None:
-                return Offset(min(log.log_start, segment.header_at(found.position).base_offset))
-        return log.log_start
+                return Offset(min(offset, segment.header_at(found.position).base_offset))
+        return offset
 
     @property
     def is_overtaken(self) -> bool:
@@ -89,11 +93,17 @@ class Move:
     def is_resumable(self) -> bool:
         """Whether a copy from before a restart can be gone on with, cut at the log's end.
 
-        A crash may have taken names from it that were never synced, those of the first files too.
+        A crash may have taken names from it that were never synced, those of the first files too;
+        then it may end inside a batch, where the log starts.
         """
         topic_id = self.target.topic_ids.get(self.partition)
         is_of_topic = topic_id is not None and topic_id == self.source.topic_ids.get(self.partition)
-        return is_of_topic and self.copy.log_start <= self.log.log_start
+        end = min(self.copy.log_end, self.log.log_end)
+        return (
+            is_of_topic
+            and self.copy.log_start <= self.log.log_start
+            and self._begin_of_batch(end) == end
+        )
 
     def next_extent(self) -> Extent | None:
         """Return what is to be copied next, None if the copy has all batches or must start over."""

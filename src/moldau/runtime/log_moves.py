@@ -148,7 +148,7 @@ class LogMoves:
         self, partition: TopicPartition, source: DirectoryHost, target: DirectoryHost
     ) -> None:
         move = Move(partition, source.core, target.core)
-        if partition in self._wishes or not move.is_resumable:
+        if partition in self._wishes or not await source.warmed(lambda: move.is_resumable):
             await _delete_for_good(target, partition)
         else:
             # What was appended to the copy alone was never acknowledged. It must not come back in
