@@ -38,8 +38,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         self.address = f"{host}:{port}"
-        self.features: dict[str, int] = {}
-        """The cluster's finalized features, as the broker told them."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -55,8 +53,7 @@ class Connection(asyncio.BufferedProtocol):
         self._small = self._buffer = bytearray(READ_BYTES)
         self._end = 0
         self._wanted = 4
-        self._room: asyncio.Event = asyncio.Event()
-        self._room.set()
+        self._has_room = True
 
     @classmethod
     async def open(cls, host: str, port: int, settings: ClientSettings) -> "Connection":
@@ -97,11 +94,6 @@ class Connection(asyncio.BufferedProtocol):
         """How long ago the last request was sent; 0 while one waits for its answer."""
         return 0.0 if self._pending else self._loop.time() - self._used_at
 
-    @property
-    def in_flight(self) -> int:
-        """How many requests wait for their answers."""
-        return len(self._pending)
-
     def version_of(self, request: type[Message]) -> int:
         """Return the newest version that both sides speak; `KafkaError` if there is none."""
         api = api_of(request)
@@ -112,11 +104,6 @@ class Connection(asyncio.BufferedProtocol):
                 ErrorCode.UNSUPPORTED_VERSION, f"{api.name} at {self.address}", "not served there"
             )
         return version
-
-    def supports(self, request: type[Message], version: int) -> bool:
-        """Whether the broker speaks a request in this version."""
-        first, last = self._versions.get(api_of(request).key, (0, -1))
-        return first <= version <= last
 
     # Requests.
 
@@ -157,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         A transport that cannot send everything at once copies the rest, and again whenever it has
         sent some of it: so it gets no more than it takes.
         """
-        while self._held and self._transport is not None and self._room.is_set():
+        while self._held and self._transport is not None and self._has_room:
             pieces, size = [], 0
             while self._held and size < WRITE_BYTES:
                 piece = self._held.popleft()
@@ -196,10 +183,6 @@ class Connection(asyncio.BufferedProtocol):
             self.fail(error)
             raise error from None
 
-    async def drain(self) -> None:
-        """Wait until there is room to send more."""
-        await self._room.wait()
-
     async def _say_hello(self) -> None:
         self._versions[API_VERSIONS] = (0, HELLO_VERSION)
         # A broker that does not know this version says so in the format of version 0 (KIP-511).
@@ -212,7 +195,6 @@ class Connection(asyncio.BufferedProtocol):
         self._versions = {
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
-        self.features = {each.name: each.max_version_level for each in answer.finalized_features}
 
     # The other end.
 
@@ -225,11 +207,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The peer takes no more for now."""
-        self._room.clear()
+        self._has_room = False
 
     def resume_writing(self) -> None:
         """The peer takes more."""
-        self._room.set()
+        self._has_room = True
         self.release()
 
     def get_buffer(self, _size: int) -> memoryview:
@@ -306,7 +288,6 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._lost = error
         self._held.clear()
-        self._room.set()
         if self._transport is not None:
             self._transport.abort()
         pending, self._pending = self._pending, deque()
