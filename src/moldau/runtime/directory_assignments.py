@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 
 from moldau.controller.commands import AssignDirectories
@@ -76,14 +75,15 @@ class DirectoryAssignments:
         request = AssignReplicasToDirsRequest(
             broker_id=self._node_id, broker_epoch=broker_epoch, directories=_by_directory(told)
         )
-        self._controller.submit(AssignDirectories(request), partial(self._answered, told))
+        command = AssignDirectories(request)
+        self._controller.submit(command, lambda answer: self._answered(told, answer))
 
-    def _answered(self, told: Told, answer: AssignReplicasToDirsResponse | None) -> None:
+    def _answered(self, told: Told, answer: AssignReplicasToDirsResponse | ErrorCode) -> None:
         self._is_busy = False
-        if answer is None or answer.error_code:
+        code = answer if isinstance(answer, ErrorCode) else ErrorCode(answer.error_code)
+        if code:
             # It is told again at the next start, and until then nothing is lost.
-            code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error_code
-            logger.warning("directories were not taken note of: %s", ErrorCode(code).name)
+            logger.warning("directories were not taken note of: %s", code.name)
         for _, future in told.values():
             if not future.done():
                 future.set_result(None)
