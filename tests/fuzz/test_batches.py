@@ -12,7 +12,7 @@ import secrets
 import pyarrow as pa
 import pytest
 
-from moldau._native.columns import Columns, decode_columns, encode_columns
+from moldau._native.columns import Columns, decode_columns
 from moldau._native.fetched import Record as FetchedRecord
 from moldau._native.fetched import RecordReader
 from moldau._native.records import (
@@ -27,6 +27,7 @@ from moldau._native.records import (
 from moldau.kernel.errors import CorruptBatchError, InvalidRecordError, ProtocolError
 from tests.reference import records as reference
 from tests.reference.records import HEADER, HEADER_SIZE, Header, Record
+from tests.unit.native.samples import encode_columns
 
 FRAMES = int(os.environ.get("MOLDAU_FUZZ_FRAMES", "20000")) // 4  # the reference is slow
 SEED = os.environ.get("MOLDAU_FUZZ_SEED") or secrets.token_hex(4)

@@ -133,6 +133,7 @@ cdef class ArrowRows:
         header.leader_epoch = -1
         header.attributes = codec
         header.producer_id = header.producer_epoch = header.base_sequence = -1
+        memset(&plan, 0, sizeof(batch_plan))
         plan.first = first
         room = BATCH_HEADER_SIZE if compress is None else 0
         scratch = PyByteArray_FromStringAndSize(NULL, batch_bytes_max)

@@ -58,27 +58,6 @@ def export_stream(chunks: Iterable[Columns]) -> object:
     All have the columns of the first.
     """
 
-def encode_columns(
-    columns: ArrowExporter,
-    *,
-    batch_bytes_max: int = 1 << 20,
-    codec: int = 0,
-    compress: Callable[[memoryview], Buffer] | None = None,
-    timestamp: int = -1,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
-    attributes: int = 0,
-) -> list[bytes]:
-    """Encode a record batch of Arrow to batches, each beginning at offset 0 as a producer sends it.
-
-    Columns: value and, where present, key (binary or utf8, large or not, or null), timestamp (int64
-    milliseconds or a timestamp of any unit; `timestamp` stands for null), headers
-    (list<struct<utf8, binary>> or map); other columns are overlooked. A batch has at most
-    `batch_bytes_max` bytes before compression; a record larger than that has a batch of its own.
-    Sequence numbers go on from batch to batch. `ProtocolError` names what cannot be encoded.
-    """
-
 class ArrowStream(Protocol):
     """What every Arrow library's table is."""
 
@@ -87,7 +66,9 @@ class ArrowStream(Protocol):
 def open_arrow(data: ArrowExporter | ArrowStream) -> Iterator[ArrowRows]:
     """Yield the record batches of anything with Arrow's PyCapsule interface.
 
-    The columns are those of `encode_columns`, and partition (int32 or int64).
+    Columns: value and, where present, key (binary or utf8, large or not, or null), timestamp (int64
+    milliseconds or a timestamp of any unit), headers (list<struct<utf8, binary>> or map), partition
+    (int32 or int64); other columns are overlooked. `ProtocolError` names what cannot be encoded.
     """
 
 @final
@@ -113,4 +94,9 @@ class ArrowRows:
         codec: int,
         compress: Callable[[memoryview], Buffer] | None,
     ) -> tuple[bytes, int]:
-        """Encode a batch from the `first` of these rows on, None for all; with the first left."""
+        """Encode a batch from the `first` of these rows on, None for all; with the first left.
+
+        It begins at offset 0, as a producer sends it, and has at most `batch_bytes_max` bytes
+        before compression; a record larger than that has a batch of its own. `timestamp` stands for
+        null.
+        """

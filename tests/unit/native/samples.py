@@ -1,8 +1,11 @@
 """Batches and records to test with, by hand and by Hypothesis."""
 
+from collections.abc import Callable
+
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from moldau._native.columns import open_arrow
 from moldau._native.records import Batch, BatchWriter, read_batches
 from tests.reference import records as reference
 from tests.reference.records import Header, Record, encode_batch
@@ -61,3 +64,28 @@ def header_of(data: bytes) -> Batch:
 def values(record: object) -> Record:
     """Turn the kernel's record into the reference's, to compare them."""
     return Record(*(getattr(record, name) for name in Record._fields))
+
+
+def encode_columns(
+    columns: object,
+    *,
+    batch_bytes_max: int = 1 << 20,
+    codec: int = 0,
+    compress: Callable[[memoryview], bytes] | None = None,
+    timestamp: int = -1,
+) -> list[bytes]:
+    """Encode all rows of Arrow data, whatever their partitions."""
+    batches = []
+    for rows in open_arrow(columns):  # type: ignore[arg-type]
+        first = 0
+        while first < len(rows):
+            batch, first = rows.encode(
+                None,
+                first,
+                timestamp=timestamp,
+                batch_bytes_max=batch_bytes_max,
+                codec=codec,
+                compress=compress,
+            )
+            batches.append(batch)
+    return batches

@@ -273,7 +273,7 @@ def test_a_schema_alone_can_be_asked_for() -> None:
 
 LEAK_CHECK = """
 import pyarrow as pa
-from moldau._native.columns import decode_columns, encode_columns, export_stream
+from moldau._native.columns import decode_columns, export_stream, open_arrow
 from moldau._native.records import BatchWriter, read_batches
 
 writer = BatchWriter()
@@ -287,7 +287,8 @@ def cycle():
     arrow = pa.record_batch(columns)
     kept = arrow["value"], pa.record_batch(columns)
     columns.__arrow_c_array__()
-    encode_columns(arrow)
+    for rows in open_arrow(arrow):
+        rows.encode(None, 0, timestamp=0, batch_bytes_max=1 << 20, codec=0, compress=None)
     columns.place("topic", 1)
     export_stream([columns])
     pa.RecordBatchReader._import_from_c_capsule(export_stream([columns, columns])).read_all()

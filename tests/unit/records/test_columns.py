@@ -3,8 +3,8 @@ import pytest
 
 from moldau._native.records import Record, read_batches
 from moldau.kernel.errors import CompressionError
-from moldau.records.batch import CONTROL, build_batch, read_records
-from moldau.records.columns import build_batches, read_columns
+from moldau.records.batch import CONTROL, build_batch
+from moldau.records.columns import read_columns
 from moldau.records.compression import Codec
 
 RECORDS = [
@@ -28,31 +28,6 @@ def test_batches_become_columns(codec: Codec) -> None:
     assert table["key"].to_pylist() == [record.key for record in kept]
     assert table["value"].to_pylist() == [record.value for record in kept]
     assert table["headers"][0].as_py() == [{"key": "h", "value": b"1"}]
-
-
-@pytest.mark.parametrize("codec", Codec)
-def test_columns_become_batches(codec: Codec) -> None:
-    table = pa.record_batch(
-        {
-            "key": pa.array([record.key for record in RECORDS], pa.binary()),
-            "value": pa.array([record.value for record in RECORDS], pa.binary()),
-        }
-    )
-    batches = build_batches(table, codec=codec, timestamp=7, batch_bytes_max=20_000)
-    assert len(batches) > 1
-    read = []
-    for data in batches:
-        [batch] = read_batches(data)
-        assert batch.codec == codec
-        read += [(r.timestamp, r.key, r.value) for r in read_records(data, batch)]
-    assert read == [(7, record.key, record.value) for record in RECORDS]
-
-
-def test_a_level_reaches_the_codec() -> None:
-    table = pa.record_batch({"value": [b"%d bottles" % n for n in range(5000)]})
-    [small] = build_batches(table, codec=Codec.ZSTD, level=19)
-    [large] = build_batches(table, codec=Codec.ZSTD, level=-50)
-    assert len(small) < len(large)
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Codec if codec != Codec.NONE])
