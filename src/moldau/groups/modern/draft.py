@@ -1,0 +1,35 @@
+"""A group as it will be when what is decided is recorded."""
+
+from typing import Generic, Protocol, TypeVar
+
+from moldau.coordination.stored_record import StoredRecord
+from moldau.protocol.schema import Message
+
+
+class Replaying(Protocol):
+    """A group's durable state."""
+
+    def copy(self: "Self") -> "Self":
+        """Return a copy that changes for itself."""
+
+    def replay(self, key: Message, value: Message | None) -> None:
+        """Apply one of the group's records."""
+
+
+Self = TypeVar("Self", bound=Replaying)
+
+
+class Draft(Generic[Self]):
+    """Collects records, and shows the group with them; the group itself changes when they are."""
+
+    def __init__(self, group: Self) -> None:
+        self.group = group
+        self.records: list[StoredRecord] = []
+
+    def write(self, *records: StoredRecord) -> None:
+        """Add records, and see what they make of the group."""
+        if not self.records:
+            self.group = self.group.copy()
+        for record in records:
+            self.records.append(record)
+            self.group.replay(record.key, record.value)
