@@ -18,6 +18,10 @@ class GroupContext(Protocol):
     def image(self) -> ClusterImage:
         """The cluster, as this broker knows it."""
 
+    @property
+    def topics_version(self) -> int:
+        """A number that is another one when topics came, grew or went."""
+
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group (KIP-848's group configs), by dotted name."""
 

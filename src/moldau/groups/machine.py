@@ -4,6 +4,8 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.groups.consumer import parts as consumer
+from moldau.groups.consumer.soft import ConsumerSoftState
 from moldau.groups.context import GroupContext
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
@@ -24,6 +26,7 @@ class GroupMachine:
         self.context = context
         self.groups: dict[str, Group] = {}
         """Durable, like everything that `replay` changes."""
+        self.consumers = ConsumerSoftState()
 
     def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
         """Decide a request, or a command of the broker itself."""
@@ -50,14 +53,20 @@ class GroupMachine:
         raise NotImplementedError
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    **consumer.DECIDE,
+}
 """By type of request or command: `(machine, command, ticket, now)`."""
 
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    **consumer.EXPIRE,
+}
 """By type of timer: `(machine, key, now)`."""
 
-_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {}
+_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
+    **consumer.REPLAY,
+}
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = ()
+_LOADED: Final[tuple[Callable[..., Any], ...]] = (consumer.begin,)
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

@@ -1,6 +1,6 @@
 """Groups, coordinated by whoever leads their partition of __consumer_offsets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
@@ -11,6 +11,7 @@ from moldau.groups.machine import GroupMachine
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 
 if TYPE_CHECKING:
@@ -22,9 +23,13 @@ class GroupCoordinator(Coordinator):
 
     topic = "__consumer_offsets"
 
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker)
+        self._context = _Context(broker)
+
     def make_machine(self, partition: int) -> GroupMachine:  # noqa: ARG002 - all are alike
         """Return a machine without groups."""
-        return GroupMachine(_Context(self._broker))
+        return GroupMachine(self._context)
 
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
@@ -33,6 +38,10 @@ class GroupCoordinator(Coordinator):
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
         raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:  # noqa: ARG002 - they look
+        """Have groups look at their topics again."""
+        self._context.topics_version += 1
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
@@ -44,6 +53,7 @@ class _Context:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self.entropy = broker.environment.entropy
+        self.topics_version = 0
 
     @property
     def settings(self) -> BrokerSettings:

@@ -1,5 +1,6 @@
 """A group as it will be when what is decided is recorded."""
 
+from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
 from moldau.coordination.stored_record import StoredRecord
@@ -22,14 +23,17 @@ Self = TypeVar("Self", bound=Replaying)
 class Draft(Generic[Self]):
     """Collects records, and shows the group with them; the group itself changes when they are."""
 
-    def __init__(self, group: Self) -> None:
+    def __init__(self, group: Self, before: Iterable[StoredRecord] = ()) -> None:
         self.group = group
-        self.records: list[StoredRecord] = []
+        self.records = list(before)
+        """What is to be recorded; it may begin with what ends a group of another kind."""
+        self._is_copy = False
 
     def write(self, *records: StoredRecord) -> None:
         """Add records, and see what they make of the group."""
-        if not self.records:
+        if records and not self._is_copy:
             self.group = self.group.copy()
+            self._is_copy = True
         for record in records:
             self.records.append(record)
             self.group.replay(record.key, record.value)
