@@ -46,8 +46,7 @@ def advance(
     if member != known:
         draft.write(member_record(group_id, member))
     refreshed = machine.consumers.refreshed(group_id)
-    # The first member moves a group away from 0, which is the epoch of who joins.
-    is_new = has_other_topics or draft.group.epoch == 0
+    is_new = has_other_topics
     if has_other_regex or draft.group.regexes:
         is_new |= refresh_regexes(context, draft, refreshed, now)
     _renew_epoch(context, draft, refreshed, is_new=is_new)

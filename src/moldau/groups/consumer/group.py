@@ -24,7 +24,8 @@ class ConsumerGroup:
     """A group; `replay` alone changes it. A `groups.group.Group`."""
 
     group_id: str
-    epoch: int = 0
+    epoch: int = 1
+    """0 is the epoch of who joins."""
     metadata_hash: int = 0
     target_epoch: int = 0
     target_ms: int = 0
