@@ -4,12 +4,28 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.groups.classic.describe import DescribeGroup, decide_describe
+from moldau.groups.classic.draft import JoinTimer, SessionTimer, SyncTimer
+from moldau.groups.classic.group import replay_group
+from moldau.groups.classic.heartbeat import decide_heartbeat
+from moldau.groups.classic.join import decide_join
+from moldau.groups.classic.leave import decide_leave
+from moldau.groups.classic.rebalance import expire_join, expire_sync
+from moldau.groups.classic.sessions import begin_sessions, expire_session
+from moldau.groups.classic.sync import decide_sync
 from moldau.groups.context import GroupContext
+from moldau.groups.listing import ListGroups, decide_list
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
+from moldau.protocol.messages.heartbeat import HeartbeatRequest
+from moldau.protocol.messages.join_group import JoinGroupRequest
+from moldau.protocol.messages.leave_group import LeaveGroupRequest
+from moldau.protocol.messages.sync_group import SyncGroupRequest
 from moldau.protocol.schema import Message
+from moldau.protocol.stored.offsets import GroupMetadataKey
 
 if TYPE_CHECKING:
+    from moldau.groups.classic.membership import Membership
     from moldau.groups.group import Group
 
 
@@ -24,6 +40,8 @@ class GroupMachine:
         self.context = context
         self.groups: dict[str, Group] = {}
         """Durable, like everything that `replay` changes."""
+        self.forming: dict[str, Membership] = {}
+        """Soft: of classic groups whose first record is decided, until it is replayed."""
 
     def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
         """Decide a request, or a command of the broker itself."""
@@ -50,14 +68,25 @@ class GroupMachine:
         raise NotImplementedError
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    DescribeGroup: decide_describe,
+    HeartbeatRequest: decide_heartbeat,
+    JoinGroupRequest: decide_join,
+    LeaveGroupRequest: decide_leave,
+    ListGroups: decide_list,
+    SyncGroupRequest: decide_sync,
+}
 """By type of request or command: `(machine, command, ticket, now)`."""
 
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    JoinTimer: expire_join,
+    SessionTimer: expire_session,
+    SyncTimer: expire_sync,
+}
 """By type of timer: `(machine, key, now)`."""
 
-_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {}
+_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {GroupMetadataKey: replay_group}
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = ()
+_LOADED: Final[tuple[Callable[..., Any], ...]] = (begin_sessions,)
 """What each part does when everything is replayed: `(machine, now)` gives effects."""
