@@ -7,7 +7,6 @@ from typing import Protocol
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.ids import Offset
 
-
 PartitionCheck = Callable[[str, bytes, int], None]
 """Refuses a commit for a partition: its topic's name and id, and its number."""
 

@@ -139,7 +139,7 @@ class Shard:
         self._watch.lost(self.replica.partition, error)
         self.state = State.LOADING
         refusal = _refusal(error)
-        # What is wrong with one decision is nothing that all others should hear: they may ask again.
+        # What is wrong with one decision is nothing for others to hear: they may ask again.
         code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
         self._stop(Refusal(code, refusal.message))
         if self.replica.log is not None:
