@@ -64,9 +64,18 @@ class Draft:
         """Return what was worked out; without a response whoever asked waits."""
         return Decision(self.records, response, self._effects)
 
-    def record(self) -> None:
-        """Have the group recorded as it is now."""
-        self.records.append(self.membership.record(self.group_id))
+    def try_record(self) -> bool:
+        """Have the group recorded as it is now, unless that is too much for one record.
+
+        The log would not take it then, and everybody else in the partition would have to begin
+        again with this group.
+        """
+        record = self.membership.record(self.group_id)
+        key, value = record.encode()
+        if len(key) + len(value or b"") > self._context.record_bytes_max:
+            return False
+        self.records.append(record)
+        return True
 
     # Answers to members that wait.
 

@@ -123,12 +123,11 @@ class _Join:
             draft.wait_joined(member, self._ticket)
             go_on(draft)
             return None
-        if membership.choose_protocol() != membership.protocol:
+        if membership.choose_protocol() != membership.protocol or not draft.try_record():
             draft.wait_joined(member, self._ticket)
             prepare(draft)
             return None
         # It gets what it had: nobody else need know that it was away.
-        draft.record()
         response = joined(membership, member)
         if self._asked.version >= FIRST_WITH_SKIPPED_ASSIGNMENT:
             response.skip_assignment = membership.leader == member_id

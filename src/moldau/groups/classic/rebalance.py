@@ -27,11 +27,7 @@ def prepare(draft: Draft) -> None:
     """Have all members join again."""
     membership = draft.membership
     if membership.state is State.COMPLETING:
-        for member in membership.members.values():
-            member.assignment = b""
-            if member.sync is not None:
-                draft.answer_sync(member, refused_sync(ErrorCode.REBALANCE_IN_PROGRESS))
-                draft.renew(member)
+        give_up(draft, ErrorCode.REBALANCE_IN_PROGRESS)
     membership.unsynced.clear()
     draft.cancel(SyncTimer(draft.group_id))
     membership.move(State.PREPARING, draft.now)
@@ -46,6 +42,15 @@ def prepare(draft: Draft) -> None:
         complete(draft)
     else:
         draft.ring(JoinTimer(draft.group_id), membership.rebalance_timeout_ms)
+
+
+def give_up(draft: Draft, code: ErrorCode) -> None:
+    """Assign nothing, and tell those who wait for their part why."""
+    for member in draft.membership.members.values():
+        member.assignment = b""
+        if member.sync is not None:
+            draft.answer_sync(member, refused_sync(code))
+            draft.renew(member)
 
 
 def complete_if_joined(draft: Draft) -> None:
@@ -77,7 +82,7 @@ def complete(draft: Draft) -> None:
     if not membership.members:
         membership.protocol = None
         membership.move(State.EMPTY, draft.now)
-        draft.record()
+        draft.try_record()
         return
     membership.protocol = membership.choose_protocol()
     membership.move(State.COMPLETING, draft.now)

@@ -8,6 +8,7 @@ from moldau.groups.classic.draft import Draft, SyncTimer
 from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.classic.member import Member
 from moldau.groups.classic.membership import Membership, State
+from moldau.groups.classic.rebalance import give_up, prepare
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -62,7 +63,10 @@ def _assign(draft: Draft, request: SyncGroupRequest) -> None:
     parts = {each.member_id: bytes(each.assignment) for each in request.assignments}
     for member in membership.members.values():
         member.assignment = parts.get(member.member_id, b"")
-    draft.record()
+    if not draft.try_record():
+        give_up(draft, ErrorCode.UNKNOWN_SERVER_ERROR)
+        prepare(draft)
+        return
     membership.move(State.STABLE, draft.now)
     for member in membership.members.values():
         if member.sync is not None:
