@@ -8,6 +8,7 @@ from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.classic.membership import NEVER_MS, Membership, State, membership_of
 from moldau.groups.classic.subscription import subscribed_topics
 from moldau.groups.group import GroupType
+from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
@@ -84,6 +85,13 @@ class ClassicGroup:
         if not is_transactional and membership.state is State.COMPLETING:
             # It has heard of the generation, and not yet what it is to read in it.
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
+
+    def hear_of(self, member_id: str, now: Instant) -> None:
+        """Keep up the session of a member: whoever commits is there, as if it had said so."""
+        member = self.membership.members.get(member_id)
+        if member is not None:
+            session_end = now.monotonic + member.session_timeout_ms / 1000
+            member.deadline = max(member.deadline, session_end)
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Let everybody know what is committed."""
