@@ -19,6 +19,10 @@ class GroupContext(Protocol):
         """The cluster, as this broker knows it."""
 
     @property
+    def record_bytes_max(self) -> int:
+        """How large the key and the value of a record may be, together."""
+
+    @property
     def topics_version(self) -> int:
         """A number that is another one when topics came, grew or went."""
 

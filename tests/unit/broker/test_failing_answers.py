@@ -6,6 +6,7 @@ import pytest
 
 from moldau.broker.handlers.delete_records import handle_delete_records
 from moldau.broker.handlers.init_producer_id import handle_init_producer_id
+from moldau.kernel.ids import TopicPartition
 from moldau.log.config import Durability
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse
 from moldau.protocol.messages.delete_records import (

@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
-from moldau.broker.coordinators.shard import Shard
+from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
+from moldau.groups.offsets.delete import ForgetTopics
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.effective import topic_settings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
+from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -35,13 +38,16 @@ class GroupCoordinator(Coordinator):
         """Return what may be in the topic."""
         return _RECORD_TYPES
 
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Have groups look at their topics again; forget what was committed for those that went."""
+        self._context.topics_version += 1
+        if removed:
+            topics = [(topic.name, topic.topic_id) for topic in removed]
+            self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
+
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
         raise NotImplementedError(f"{shard.replica.partition}: {effect}")
-
-    def topics_changed(self, removed: Sequence[Topic]) -> None:  # noqa: ARG002 - they look
-        """Have groups look at their topics again."""
-        self._context.topics_version += 1
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
@@ -64,6 +70,13 @@ class _Context:
     def image(self) -> ClusterImage:
         """The cluster."""
         return self._broker.image
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the groups' topic."""
+        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
+        largest = topic_settings(self.settings, overrides).max_message_bytes
+        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
 
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group."""

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import Effect
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import ConsumerMember, MemberState
 from moldau.groups.consumer.reconciling import Reconciling, check_state
@@ -13,14 +15,15 @@ from moldau.groups.consumer.records import (
     member_record,
     no_partition_metadata_record,
 )
-from moldau.groups.consumer.regexes import check_regex, refresh_regexes
-from moldau.groups.consumer.soft import RebalanceTimer, Refreshed
+from moldau.groups.consumer.regexes import check_regex, is_refresh_due, refresh_regexes
+from moldau.groups.consumer.soft import RebalanceTimer
 from moldau.groups.consumer.targets import renew_target, topic_ids_of
 from moldau.groups.context import GroupContext
 from moldau.groups.modern.draft import Draft
 from moldau.groups.modern.partitions import Partitions
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.kernel.clock import Instant
+from moldau.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
@@ -46,11 +49,30 @@ def advance(
     if member != known:
         draft.write(member_record(group_id, member))
     refreshed = machine.consumers.refreshed(group_id)
-    is_new = has_other_topics
+    is_new, is_due = has_other_topics, False
     if has_other_regex or draft.group.regexes:
-        is_new |= refresh_regexes(context, draft, refreshed, now)
-    _renew_epoch(context, draft, refreshed, is_new=is_new)
+        is_due = is_refresh_due(context, refreshed, now)
+        is_new |= refresh_regexes(context, draft, now, is_due=is_due)
+    if is_new or draft.records or refreshed.topics_version != context.topics_version:
+        _renew_epoch(context, draft, is_new=is_new)
     renew_target(context, draft, now)
+    member = _reconciled(context, draft, member, owned, has_other_topics=has_other_topics)
+    check_size(context, draft.records)
+    refreshed.topics_version = context.topics_version
+    if is_due:
+        refreshed.regexes_version = context.topics_version
+        refreshed.regexes_at = now.monotonic
+    return member
+
+
+def _reconciled(
+    context: GroupContext,
+    draft: Draft[ConsumerGroup],
+    member: ConsumerMember,
+    owned: Partitions | None,
+    *,
+    has_other_topics: bool,
+) -> ConsumerMember:
     group = draft.group
     if member.is_reconciled_to(group.target_epoch) and not has_other_topics:
         return member
@@ -63,27 +85,28 @@ def advance(
         has_other_topics=has_other_topics,
     ).next_of(member)
     if further != member:
-        draft.write(current_record(group_id, further))
+        draft.write(current_record(group.group_id, further))
     return further
 
 
-def _renew_epoch(
-    context: GroupContext,
-    draft: Draft[ConsumerGroup],
-    refreshed: Refreshed,
-    *,
-    is_new: bool,
-) -> None:
+def _renew_epoch(context: GroupContext, draft: Draft[ConsumerGroup], *, is_new: bool) -> None:
     """Give the group a new epoch if it is to have one, or its topics have changed."""
     group = draft.group
-    if not is_new and not draft.records and refreshed.topics_version == context.topics_version:
-        return
     topics = metadata_hash(group.topic_names(), context.image)
     if is_new or topics != group.metadata_hash:
         draft.write(epoch_record(group.group_id, group.epoch + 1, topics))
     if group.has_partition_metadata:
         draft.write(no_partition_metadata_record(group.group_id))
-    refreshed.topics_version = context.topics_version
+
+
+def check_size(context: GroupContext, records: Sequence[StoredRecord]) -> None:
+    """Refuse what the log would not take: others in the partition would suffer from trying."""
+    for record in records:
+        key, value = record.encode()
+        if len(key) + len(value or b"") > context.record_bytes_max:
+            raise Refusal(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "The member has too many topics or partitions."
+            )
 
 
 def expect_revocation(

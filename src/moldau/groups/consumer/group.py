@@ -3,19 +3,21 @@
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.consumer.member import ConsumerMember, Owned
 from moldau.groups.consumer.records import no_group_records
 from moldau.groups.consumer.replay import REPLAY
-from moldau.groups.group import GroupType
+from moldau.groups.group import GroupType, PartitionCheck
 from moldau.groups.modern.partitions import NO_PARTITIONS, Partitions
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 
-EPOCHS_COMMITTED_SINCE = 9
+EPOCHS_COMMITTED_SINCE: Final = 9
 """The version of OffsetCommit that can say a member's epoch."""
 
 
@@ -126,12 +128,12 @@ class ConsumerGroup:
         *,
         is_transactional: bool,
         version: int,
-    ) -> None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that epoch."""
+    ) -> PartitionCheck | None:
+        """Refuse a commit of who is no member; an old epoch will do for what it has since then."""
         if epoch < 0 and not self.members:
-            return
+            return None
         if is_transactional and epoch == -1 and not member_id and instance_id is None:
-            return
+            return None
         member = self.get_member(member_id)
         is_classic = member.classic is not None
         if not is_transactional and not is_classic and version < EPOCHS_COMMITTED_SINCE:
@@ -140,13 +142,19 @@ class ConsumerGroup:
                 "OffsetCommit version 9 or above must be used by members using the consumer"
                 " group protocol",
             )
-        _check_epoch(member, epoch)
+        if epoch > member.epoch:
+            raise _stale(member, f"{epoch} is newer than the current member epoch {member.epoch}.")
+        return None if epoch == member.epoch else partial(_check_partition, member, epoch)
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Refuse a member that asks with an old epoch."""
         if member_id is None and epoch < 0:
             return
-        _check_epoch(self.get_member(member_id), epoch)
+        member = self.get_member(member_id)
+        if epoch != member.epoch:
+            raise _stale(
+                member, f"{epoch} does not match the expected member epoch {member.epoch}."
+            )
 
     def check_offset_delete(self) -> None:
         """Let offsets be deleted: of topics that are read `is_subscribed_to` tells."""
@@ -216,17 +224,23 @@ def _walk(owned: Owned) -> Iterator[tuple[TopicId, int]]:
             yield topic_id, index
 
 
-def _check_epoch(member: ConsumerMember, epoch: int) -> None:
-    if epoch == member.epoch:
-        return
+def _check_partition(
+    member: ConsumerMember, epoch: int, topic: str, topic_id: bytes, partition: int
+) -> None:
+    """Refuse a commit of an epoch in which the member did not have the partition (KIP-1251)."""
+    for owned in (member.assigned, member.revoking):
+        since = owned.get(TopicId(topic_id), {}).get(partition)
+        if since is not None:
+            if epoch >= since:
+                return
+            raise _stale(
+                member,
+                f"{epoch} is older than the assignment epoch {since} of {topic}-{partition}.",
+            )
+    raise _stale(member, f"{epoch}: {topic}-{partition} is not assigned or pending revocation.")
+
+
+def _stale(member: ConsumerMember, words: str) -> Refusal:
     if member.classic is not None:
-        raise Refusal(
-            ErrorCode.ILLEGAL_GENERATION,
-            f"The received generation id {epoch} does not match the expected member epoch"
-            f" {member.epoch}.",
-        )
-    raise Refusal(
-        ErrorCode.STALE_MEMBER_EPOCH,
-        f"The received member epoch {epoch} does not match the expected member epoch"
-        f" {member.epoch}.",
-    )
+        return Refusal(ErrorCode.ILLEGAL_GENERATION, f"The received generation id {words}")
+    return Refusal(ErrorCode.STALE_MEMBER_EPOCH, f"The received member epoch {words}")

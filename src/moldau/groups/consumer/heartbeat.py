@@ -68,7 +68,8 @@ def decide_heartbeat(
     )
     if _is_full(request) or further.assigned != member.assigned:
         response.assignment = _assignment(without_epochs(further.assigned))
-    return Decision(draft.records, response, effects)
+    # Whatever part of the records is in the log, the next heartbeat goes on from there.
+    return Decision(draft.records, response, effects, is_atomic=False)
 
 
 def check_room(group: ConsumerGroup, member_id: str, size_max: int) -> None:

@@ -32,22 +32,15 @@ def check_regex(regex: str) -> None:
 
 
 def refresh_regexes(
-    context: GroupContext, draft: Draft[ConsumerGroup], refreshed: Refreshed, now: Instant
+    context: GroupContext, draft: Draft[ConsumerGroup], now: Instant, *, is_due: bool
 ) -> bool:
-    """Find the topics of new expressions, and from time to time those of all; say if any differ."""
+    """Find the topics of new expressions, or those of all; say whether any differ."""
     group = draft.group
     used = {member.topic_regex for member in group.members.values()} - {""}
-    draft.write(
-        *(no_regex_record(group.group_id, each) for each in sorted(group.regexes.keys() - used))
-    )
-    if _is_due(context, refreshed, now):
-        refreshed.regexes_at = now.monotonic
-        refreshed.regexes_version = context.topics_version
-        wanted = used
-    else:
-        wanted = used - group.regexes.keys()
+    for regex in sorted(group.regexes.keys() - used):
+        draft.write(no_regex_record(group.group_id, regex))
     has_changed = False
-    for regex in sorted(wanted):
+    for regex in sorted(used if is_due else used - group.regexes.keys()):
         names = _find(regex, (topic.name for topic in context.image.topics))
         if group.regexes.get(regex) != names:
             draft.write(regex_record(group.group_id, regex, names, now.wall_ms))
@@ -55,7 +48,8 @@ def refresh_regexes(
     return has_changed
 
 
-def _is_due(context: GroupContext, refreshed: Refreshed, now: Instant) -> bool:
+def is_refresh_due(context: GroupContext, refreshed: Refreshed, now: Instant) -> bool:
+    """Whether topics of known expressions have to be looked for again."""
     age = now.monotonic - refreshed.regexes_at
     if age < REFRESH_SECONDS_MIN:
         return False
