@@ -132,8 +132,17 @@ def _current(
             )
         )
     elif member is not None:
-        left = replace(member, epoch=LEAVING, previous_epoch=LEAVING, assigned={}, revoking={})
-        group.put(left)
+        nothing = ConsumerMember(key.member_id)
+        group.put(
+            replace(
+                member,
+                epoch=LEAVING,
+                previous_epoch=LEAVING,
+                state=nothing.state,
+                assigned=nothing.assigned,
+                revoking=nothing.revoking,
+            )
+        )
 
 
 REPLAY: Final[Mapping[type[Any], Callable[..., None]]] = {
