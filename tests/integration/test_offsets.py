@@ -30,7 +30,9 @@ def test_what_confluent_kafka_commits_survives_a_restart(moldau, consumer):
     topic = moldau.topic(partitions=3)
     committed = [TopicPartition(topic, 0, 5, "five", 2), TopicPartition(topic, 2, 7)]
 
-    assert all(each.error is None for each in consumer().commit(offsets=committed, asynchronous=False))
+    assert all(
+        each.error is None for each in consumer().commit(offsets=committed, asynchronous=False)
+    )
     moldau.restart()
 
     found = consumer().committed([TopicPartition(topic, index) for index in range(3)], timeout=20)
