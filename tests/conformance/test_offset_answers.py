@@ -170,8 +170,8 @@ def script(ids: Mapping[str, bytes]) -> Iterator[Asked]:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Sequence[tuple[dict[str, Any], list[Any]]]:
     found = []
-    for run, settings in ((run_apache, {}), (run_moldau, {"durability": "page-cache"})):
-        settings = {**settings, "offsets.topic.num.partitions": "1"}
+    one = {"offsets.topic.num.partitions": "1"}
+    for run, settings in ((run_apache, one), (run_moldau, one | {"durability": "page-cache"})):
         directory = tmp_path_factory.mktemp("node")
         with run(directory, settings) as broker, Wire(broker.host, broker.port) as wire:
             wire.create_topic(TOPIC, partitions=2)

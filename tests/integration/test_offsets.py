@@ -43,8 +43,8 @@ def test_what_confluent_kafka_commits_survives_a_restart(moldau, consumer):
 
 @pytest.mark.filterwarnings("ignore:(open|read)_text is deprecated:DeprecationWarning")
 def test_what_kafka_python_commits_survives_a_restart(moldau):
-    from kafka import KafkaConsumer  # noqa: PLC0415 - its import warns of itself
-    from kafka.structs import OffsetAndMetadata, TopicPartition  # noqa: PLC0415
+    from kafka import KafkaConsumer
+    from kafka.structs import OffsetAndMetadata, TopicPartition
 
     partition = TopicPartition(moldau.topic(), 0)
     options = {
