@@ -14,7 +14,7 @@ from tests.unit.broker.world import World
 TOPIC = "__consumer_offsets"
 TOPIC_ID = b"offsets".ljust(16, b".")
 # Groups, by the partition that keeps them, of two.
-FIRST, SECOND = "a2", "a1"
+FIRST, SECOND = "a1", "a2"
 
 
 @pytest.fixture

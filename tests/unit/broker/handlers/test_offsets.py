@@ -52,7 +52,7 @@ def commit(world: World, *partitions: int, version: int = 9, **fields):
         world.flush()
         answer = world.connection.answer
     return {
-        (topic.name or topic.topic_id, row.partition_index): row.error_code
+        (topic.topic_id if version == 10 else topic.name, row.partition_index): row.error_code
         for topic in answer.topics
         for row in topic.partitions
     }
