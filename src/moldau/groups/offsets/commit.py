@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.coordination.machine import Asked, Decision, Producer, Ticket
 from moldau.coordination.refusal import Refusal
+from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.group import PartitionCheck
 from moldau.groups.offsets.committed import NEVER, commit_record
 from moldau.kernel.clock import Instant
@@ -38,6 +39,9 @@ def commit_offsets(
     request = asked.request
     group_id = request.group_id
     check = _check(machine, asked)
+    group = machine.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        group.hear_of(request.member_id, now)
     wall_ms = now.wall_ms
     retention_ms = request.retention_time_ms
     expire_ms = NEVER if retention_ms == _BY_BROKER else wall_ms + retention_ms
