@@ -120,6 +120,13 @@ class TestCommit:
         assert row(world.ask(commit(metadata="123"))).error_code == ErrorCode.NONE
         assert world.end == 1
 
+    def test_metadata_is_as_long_as_it_is_in_java(self) -> None:
+        world = GroupWorld(offset_metadata_max_bytes="3")
+        assert row(world.ask(commit(metadata="ä\U0001f600"))).error_code == ErrorCode.NONE
+        assert row(world.ask(commit(metadata="\U0001f600\U0001f600"))).error_code == (
+            ErrorCode.OFFSET_METADATA_TOO_LARGE
+        )
+
     @pytest.mark.parametrize(
         ("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
     )
