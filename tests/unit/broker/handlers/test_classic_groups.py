@@ -96,6 +96,7 @@ def test_join(version: int) -> None:
 def test_who_cannot_join(version: int, fields, code: ErrorCode) -> None:
     answer = Broker().join(version=version, **fields)
     assert (answer.error_code, answer.generation_id) == (code, -1)
+    assert answer.protocol_name == (None if version >= 7 else "")
     assert answer.member_id == fields.get("member_id", "")
 
 
