@@ -24,7 +24,7 @@ def split_known(
 ) -> tuple[Sequence[Asked], Sequence[tuple[Asked, ErrorCode]]]:
     """Return what exists of what is asked for, and what does not with its error.
 
-    A topic without a name is one whose id is not known.
+    A topic without a name is one whose id is not known; one without partitions is left out.
     """
     known: list[Asked] = []
     unknown: list[tuple[Asked, ErrorCode]] = []
@@ -37,7 +37,8 @@ def split_known(
         indexes = found.partitions
         missing = [each for each in topic.partitions if each.partition_index not in indexes]
         if not missing:
-            known.append(topic)
+            if topic.partitions:
+                known.append(topic)
             continue
         part = copy(topic)
         part.partitions = missing

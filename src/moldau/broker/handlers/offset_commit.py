@@ -27,25 +27,25 @@ def handle_offset_commit(
 ) -> OffsetCommitResponse | None:
     """Have the group's coordinator commit what is said of partitions that exist."""
     _complete(broker, call, request.topics)
-    known, unknown = split_known(broker.image.topics, request.topics)
+    topics = request.topics
+    known, unknown = split_known(broker.image.topics, topics)
     refused = [_refused(topic, code) for topic, code in unknown]
     if not known:
         return OffsetCommitResponse(topics=refused)
-    commit = request if not refused else _with_topics(request, known)
+    request.topics = known
 
     def answer(outcome: object) -> None:
         if isinstance(outcome, Refusal):
-            topics: Sequence[OffsetCommitResponseTopic] = [
-                _refused(topic, outcome.code) for topic in request.topics
-            ]
-        else:
-            assert isinstance(outcome, OffsetCommitResponse), "it answers what was asked"
-            topics = merge(refused, outcome.topics)
-        call.answer(OffsetCommitResponse(topics=topics))
+            code = outcome.code
+            call.answer(OffsetCommitResponse(topics=[_refused(topic, code) for topic in topics]))
+            return
+        assert isinstance(outcome, OffsetCommitResponse), "it answers what was asked"
+        outcome.topics = merge(refused, outcome.topics)
+        call.answer(outcome)
 
     broker.coordinators.groups.submit(
         request.group_id,
-        asked(call, commit),
+        asked(call, request),
         lambda outcome: call.attempt(lambda: answer(outcome)),
     )
     return None
@@ -62,19 +62,6 @@ def _complete(broker: Broker, call: Call, topics: Sequence[OffsetCommitRequestTo
             found = broker.image.topics.find(topic.name)
             if found is not None:
                 topic.topic_id = found.topic_id
-
-
-def _with_topics(
-    request: OffsetCommitRequest, topics: Sequence[OffsetCommitRequestTopic]
-) -> OffsetCommitRequest:
-    return OffsetCommitRequest(
-        group_id=request.group_id,
-        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        retention_time_ms=request.retention_time_ms,
-        topics=topics,
-    )
 
 
 def _refused(topic: OffsetCommitRequestTopic, code: ErrorCode) -> OffsetCommitResponseTopic:

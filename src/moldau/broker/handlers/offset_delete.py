@@ -22,6 +22,7 @@ def handle_offset_delete(
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     known, unknown = split_known(broker.image.topics, request.topics)
+    request.topics = known
     refused = [_refused(topic, code) for topic, code in unknown]
 
     def answer(outcome: object) -> None:
@@ -29,11 +30,12 @@ def handle_offset_delete(
             call.answer(OffsetDeleteResponse(error_code=outcome.code))
             return
         assert isinstance(outcome, OffsetDeleteResponse), "it answers what was asked"
-        call.answer(OffsetDeleteResponse(topics=merge(refused, outcome.topics)))
+        outcome.topics = merge(refused, outcome.topics)
+        call.answer(outcome)
 
     broker.coordinators.groups.submit(
         request.group_id,
-        asked(call, OffsetDeleteRequest(group_id=request.group_id, topics=known)),
+        asked(call, request),
         lambda outcome: call.attempt(lambda: answer(outcome)),
     )
     return None

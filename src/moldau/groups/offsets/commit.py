@@ -53,7 +53,7 @@ def commit_offsets(
         for partition in topic.partitions:
             index = partition.partition_index
             metadata = partition.committed_metadata or ""
-            if len(metadata) > metadata_max:
+            if _is_longer(metadata, metadata_max):
                 rows.append(_refused(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
             if check is not None:
@@ -110,7 +110,7 @@ def commit_transactional_offsets(
             row = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
             rows.append(row)
             metadata = partition.committed_metadata or ""
-            if len(metadata) > metadata_max:
+            if _is_longer(metadata, metadata_max):
                 row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             if check is not None:
@@ -166,6 +166,14 @@ def _as_producers_know_it(refusal: Refusal) -> Refusal:
     if refusal.code is ErrorCode.STALE_MEMBER_EPOCH:
         return Refusal(ErrorCode.ILLEGAL_GENERATION, refusal.message)
     return refusal
+
+
+def _is_longer(text: str, limit: int) -> bool:
+    """Whether a text has more than so many of Java's characters, of which some take two."""
+    length = len(text)
+    if length > limit or length * 2 <= limit:
+        return length > limit
+    return len(text.encode("utf-16-le", "surrogatepass")) > limit * 2
 
 
 def _refused(index: int, code: ErrorCode) -> OffsetCommitResponsePartition:

@@ -71,10 +71,6 @@ class CommittedOffsets:
                 for partition, committed in topics.get(topic, {}).items():
                     yield group_id, partition, committed
 
-    def __len__(self) -> int:
-        """Return how many offsets count."""
-        return sum(len(each) for topics in self._groups.values() for each in topics.values())
-
     def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, Topics]]:
         for producer_id in sorted(self._open.get(group_id, ())):
             yield producer_id, self._pending[producer_id][group_id]
