@@ -12,6 +12,12 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from moldau.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolAssignmentTopicPartition,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolSubscriptionTopicPartition,
+)
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -27,9 +33,29 @@ from moldau.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from moldau.protocol.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from moldau.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+)
+from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from moldau.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from moldau.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from moldau.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
 )
 from moldau.protocol.schema import Message
 from tests.wire import Wire, wait_for
@@ -38,6 +64,7 @@ JOIN: Final = 0
 LEAVE: Final = -1
 LEAVE_FOR_A_WHILE: Final = -2
 NOWHERE: Final = b"?" * 16
+MEMBER_ID_REQUIRED: Final = 79
 
 Owned = dict[bytes, Sequence[int]]
 
@@ -159,6 +186,8 @@ def play(wire: Wire) -> dict[str, Message]:
     _topics(script)
     _regexes(script)
     _full(script)
+    _upgrade(script)
+    _mixed(script)
     return script.answers
 
 
@@ -349,3 +378,190 @@ def _full(script: Script) -> None:
     members[0].beat("full: a stays")
     for member in members[:3]:
         member.leave(f"full: {member.member_id} leaves")
+
+
+class Classic:
+    """A member that speaks the classic protocol."""
+
+    def __init__(self, script: Script, group_id: str, instance_id: str | None = None) -> None:
+        self.script = script
+        self.group_id = group_id
+        self.instance_id = instance_id
+        self.member_id = ""
+        self.generation = -1
+        self.owned: dict[str, Sequence[int]] = {}
+
+    def join(self, name: str, topics: Sequence[str] = ("one",), **fields) -> JoinGroupResponse:
+        """Join as a consumer that gives up one partition at a time."""
+        subscription = ConsumerProtocolSubscription(
+            topics=topics,
+            owned_partitions=[
+                ConsumerProtocolSubscriptionTopicPartition(topic=topic, partitions=indexes)
+                for topic, indexes in self.owned.items()
+            ],
+        )
+        metadata = b"\0\1" + subscription.encode(1)
+        request = JoinGroupRequest(
+            **{
+                "group_id": self.group_id,
+                "session_timeout_ms": 30_000,
+                "rebalance_timeout_ms": 30_000,
+                "member_id": self.member_id,
+                "group_instance_id": self.instance_id,
+                "protocol_type": "consumer",
+                "protocols": [
+                    JoinGroupRequestProtocol(name="cooperative-sticky", metadata=metadata)
+                ],
+                **fields,
+            }
+        )
+        answer = self.script.ask(name, request, JoinGroupResponse, 9)
+        if answer.error_code in {0, MEMBER_ID_REQUIRED}:
+            self.member_id = answer.member_id
+            self.generation = answer.generation_id
+        return answer
+
+    def sync(self, name: str, assigned: dict[str, Sequence[int]] | None = None, **fields) -> None:
+        """Ask for the part, and give it to itself as a leader does."""
+        rows = []
+        if assigned is not None:
+            listed = [
+                ConsumerProtocolAssignmentTopicPartition(topic=topic, partitions=indexes)
+                for topic, indexes in assigned.items()
+            ]
+            part = b"\0\1" + ConsumerProtocolAssignment(assigned_partitions=listed).encode(1)
+            rows = [SyncGroupRequestAssignment(member_id=self.member_id, assignment=part)]
+        request = SyncGroupRequest(
+            **{
+                "group_id": self.group_id,
+                "generation_id": self.generation,
+                "member_id": self.member_id,
+                "group_instance_id": self.instance_id,
+                "protocol_type": "consumer",
+                "protocol_name": "cooperative-sticky",
+                "assignments": rows,
+                **fields,
+            }
+        )
+        answer = self.script.ask(name, request, SyncGroupResponse, 5)
+        content = bytes(answer.assignment)
+        # Which partitions it is differs by nature, how many does not.
+        answer.assignment = b""
+        if content:
+            read, _ = ConsumerProtocolAssignment.plan(1).decode_from(content, 2)
+            self.owned = {each.topic: each.partitions for each in read.assigned_partitions}
+            counts = {topic: len(indexes) for topic, indexes in self.owned.items()}
+            answer.assignment = repr(sorted(counts.items())).encode()
+
+    def beat(self, name: str, **fields) -> None:
+        """Send a heartbeat."""
+        request = HeartbeatRequest(
+            **{
+                "group_id": self.group_id,
+                "generation_id": self.generation,
+                "member_id": self.member_id,
+                "group_instance_id": self.instance_id,
+                **fields,
+            }
+        )
+        self.script.ask(name, request, HeartbeatResponse, 4)
+
+    def leave(self, name: str, **fields) -> None:
+        """Go."""
+        identity = MemberIdentity(
+            **{
+                "member_id": self.member_id,
+                "group_instance_id": self.instance_id,
+                **fields,
+            }
+        )
+        request = LeaveGroupRequest(group_id=self.group_id, members=[identity])
+        self.script.ask(name, request, LeaveGroupResponse, 5)
+
+
+def _shown(script: Script, name: str, *group_ids: str) -> None:
+    """Describe groups in both ways."""
+    script.describe(f"{name} (as consumer groups)", *group_ids)
+    request = DescribeGroupsRequest(groups=group_ids)
+    script.ask(f"{name} (as classic groups)", request, DescribeGroupsResponse, 6)
+
+
+def _upgrade(script: Script) -> None:
+    """Play a classic group that becomes a consumer group, and a classic group again."""
+    c = Classic(script, "upgraded")
+    c.join("up: c gets an id")
+    c.join("up: c joins")
+    c.sync("up: c has all", {"one": range(6)})
+    c.beat("up: c beats")
+    m = Member(script, "upgraded", "m", subscribed_topic_names=["one"])
+    m.ask("up: m is no member", member_epoch=3)
+    m.join("up: m joins")
+    _shown(script, "up: both kinds", "upgraded")
+    c.beat("up: c has to join again")
+    c.sync("up: c has nothing to ask for")
+    c.join("up: c joins again")
+    c.sync("up: c has to give up")
+    c.beat("up: c has to say so")
+    m.beat("up: m waits")
+    c.join("up: c has given up")
+    c.sync("up: c has its part")
+    c.beat("up: c is content")
+    m.beat("up: m gets its part")
+    _shown(script, "up: both have theirs", "upgraded")
+    c.beat("up: another generation", generation_id=c.generation - 1)
+    c.beat("up: no such member", member_id="x")
+    c.beat("up: not a classic member", member_id="m", generation_id=m.epoch)
+    c.beat("up: no such instance", group_instance_id="x")
+    c.sync("up: sync of another generation", generation_id=c.generation + 1)
+    c.sync("up: sync of nobody", member_id="x")
+    c.sync("up: sync in another protocol", protocol_name="range")
+    c.sync("up: sync of another type", protocol_type="connect")
+    c.join("up: join in another type", protocol_type="connect")
+    protocols = [JoinGroupRequestProtocol(name="other", metadata=b"\0\0\0\0\0\0\0\0\0\0")]
+    c.join("up: join in another protocol", protocols=protocols)
+    c.leave("up: nobody leaves", member_id="x")
+    c.leave("up: m leaves in the wrong way", member_id="m")
+    c.join("up: c joins as it is")
+    c.sync("up: c asks again")
+    m.leave("up: m leaves")
+    _shown(script, "up: classic again", "upgraded")
+    c.beat("up: c joins a classic group")
+    c.join("up: c joins alone")
+    c.sync("up: c takes all", {"one": range(6)})
+    _shown(script, "up: c alone", "upgraded")
+    c.leave("up: c leaves")
+    _shown(script, "up: nobody", "upgraded")
+    m.join("up: m has it for itself")
+    m.leave("up: m leaves for good")
+    c.member_id = ""
+    c.join("up: c gets an id after all")
+    c.join("up: c joins after all")
+    c.sync("up: c has what there is", {"one": range(6)})
+    _shown(script, "up: c after all", "upgraded")
+    c.leave("up: c leaves after all")
+
+
+def _mixed(script: Script) -> None:
+    """Play members of the classic protocol that come to a consumer group."""
+    m = Member(script, "mixed", "m", subscribed_topic_names=["one", "two"])
+    m.join("mix: m joins")
+    c = Classic(script, "mixed", "i")
+    c.join("mix: c joins", ["one", "two"])
+    c.sync("mix: c has to wait")
+    c.beat("mix: c beats")
+    m.beat("mix: m gives up")
+    m.beat("mix: m has given up")
+    c.beat("mix: c may come")
+    c.join("mix: c comes", ["one", "two"])
+    c.sync("mix: c has its part")
+    script.describe("mix: both", "mixed")
+    other = Classic(script, "mixed", "i")
+    other.join("mix: c is started again", ["one", "two"])
+    other.sync("mix: c has its part again")
+    c.beat("mix: c is fenced")
+    c.leave("mix: c is fenced when leaving")
+    script.describe("mix: c in another place", "mixed")
+    other.leave("mix: c is sent away", member_id="")
+    script.describe("mix: c is gone", "mixed")
+    m.beat("mix: m takes over")
+    m.leave("mix: m leaves")

@@ -13,10 +13,20 @@ from tests.wire import Wire
 SETTINGS: Final = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.max.size": "3",
+    "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
 }
 # What differs by nature: which partitions of a topic a member gets; how many has to be the same.
-NATURE: Final = {"topic_id", "error_message", "client_host"}
+NATURE: Final = {
+    "client_host",
+    "error_message",
+    "leader",
+    "member_assignment",
+    "member_id",
+    "member_metadata",
+    "metadata",
+    "topic_id",
+}
 COUNTED: Final = {"partitions"}
 
 

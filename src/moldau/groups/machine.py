@@ -7,17 +7,19 @@ from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.groups.classic.describe import DescribeGroup, decide_describe
 from moldau.groups.classic.draft import JoinTimer, SessionTimer, SyncTimer
 from moldau.groups.classic.group import replay_group
-from moldau.groups.classic.heartbeat import decide_heartbeat
-from moldau.groups.classic.join import decide_join
-from moldau.groups.classic.leave import decide_leave
 from moldau.groups.classic.rebalance import expire_join, expire_sync
 from moldau.groups.classic.sessions import begin_sessions, expire_session
-from moldau.groups.classic.sync import decide_sync
 from moldau.groups.consumer import parts as consumer
 from moldau.groups.consumer.soft import ConsumerSoftState
 from moldau.groups.context import GroupContext
 from moldau.groups.deletion import DeleteGroup, decide_delete
 from moldau.groups.listing import ListGroups, decide_list
+from moldau.groups.migration.either import (
+    decide_heartbeat,
+    decide_join,
+    decide_leave,
+    decide_sync,
+)
 from moldau.groups.offsets.commit import commit_offsets, commit_transactional_offsets
 from moldau.groups.offsets.delete import ForgetTopics, delete_offsets, forget_topics
 from moldau.groups.offsets.expiry import OffsetExpiry, begin_offset_expiry, expire_offsets
@@ -119,6 +121,6 @@ _REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
 _LOADED: Final[tuple[Callable[..., Any], ...]] = (
     begin_sessions,
     begin_offset_expiry,
-    consumer.begin,
+    consumer.LOADED,
 )
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

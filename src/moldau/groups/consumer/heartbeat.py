@@ -16,6 +16,7 @@ from moldau.groups.consumer.member import (
     ConsumerMember,
     without_epochs,
 )
+from moldau.groups.consumer.sessions import begin_group
 from moldau.groups.consumer.soft import SessionTimer
 from moldau.groups.consumer.static import get_static, take_place
 from moldau.groups.modern.draft import Draft
@@ -44,7 +45,7 @@ def decide_heartbeat(
     """Decide a request that was checked; `Refusal` says what the member has to do."""
     request = asked.request
     if request.member_epoch < JOINING:
-        return decide_leave(machine, request)
+        return decide_leave(machine, request, now)
     group_id, context = request.group_id, machine.context
     if request.member_epoch == JOINING:
         draft = draft_to_join(machine, group_id)
@@ -57,7 +58,11 @@ def decide_heartbeat(
     told = _as_told(member, asked)
     further = advance(machine, draft, told, owned, now)
     at = now.monotonic + session_timeout_ms(context, group_id) / 1000
-    effects = [
+    effects = [*draft.effects]
+    if draft.effects:
+        # A classic group became this one: its members have their sessions here from now on.
+        effects += begin_group(machine, draft.group, now)
+    effects += [
         *machine.consumers.deadlines.set(SessionTimer(group_id, member_id), at),
         *expect_revocation(machine, group_id, told, further, now),
     ]

@@ -1,18 +1,21 @@
 """What consumer groups add to the coordinator of groups: commands, timers, records."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from moldau.coordination.machine import Decision, Effect
+from moldau.coordination.machine import Decision
 from moldau.groups.consumer.describe import DescribeConsumerGroup, decide_describe
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.heartbeat import decide_heartbeat
 from moldau.groups.consumer.leaving import expire_member
-from moldau.groups.consumer.limits import session_timeout_ms
-from moldau.groups.consumer.member import MemberState
 from moldau.groups.consumer.replay import REPLAY as GROUP_REPLAY
-from moldau.groups.consumer.soft import RebalanceTimer, SessionTimer
-from moldau.kernel.clock import Instant
+from moldau.groups.consumer.sessions import begin_sessions
+from moldau.groups.consumer.soft import (
+    ClassicJoinTimer,
+    ClassicSyncTimer,
+    RebalanceTimer,
+    SessionTimer,
+)
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from moldau.protocol.schema import Message
@@ -37,33 +40,18 @@ def _replay(
         group.replay(key, value)
 
 
-def begin(machine: "GroupMachine", now: Instant) -> Iterator[Effect]:
-    """Give all members the time of a session to be heard of."""
-    deadlines = machine.consumers.deadlines
-    for group in machine.groups.values():
-        if not isinstance(group, ConsumerGroup):
-            continue
-        for member in group.members.values():
-            session_ms = (
-                session_timeout_ms(machine.context, group.group_id)
-                if member.classic is None
-                else member.classic.session_timeout_ms
-            )
-            timer = SessionTimer(group.group_id, member.member_id)
-            yield from deadlines.set(timer, now.monotonic + session_ms / 1000)
-            if member.state is MemberState.UNREVOKED_PARTITIONS:
-                at = now.monotonic + member.rebalance_timeout_ms / 1000
-                yield from deadlines.set(RebalanceTimer(group.group_id, member.member_id), at)
-
-
 DECIDE: Final[Mapping[type[Any], Callable[..., Decision]]] = {
     ConsumerGroupHeartbeatRequest: decide_heartbeat,
     DescribeConsumerGroup: decide_describe,
 }
 
 EXPIRE: Final[Mapping[type[Any], Callable[..., Decision]]] = {
-    SessionTimer: expire_member,
+    ClassicJoinTimer: expire_member,
+    ClassicSyncTimer: expire_member,
     RebalanceTimer: expire_member,
+    SessionTimer: expire_member,
 }
 
 REPLAY: Final[Mapping[type[Message], Callable[..., None]]] = dict.fromkeys(GROUP_REPLAY, _replay)
+
+LOADED: Final = begin_sessions

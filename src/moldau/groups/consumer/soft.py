@@ -23,6 +23,26 @@ class RebalanceTimer:
     member_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClassicJoinTimer:
+    """A member that speaks the classic protocol took too long to join again."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicSyncTimer:
+    """A member that speaks the classic protocol took too long to ask for its part."""
+
+    group_id: str
+    member_id: str
+
+
+MemberTimer = SessionTimer | RebalanceTimer | ClassicJoinTimer | ClassicSyncTimer
+"""Whoever lets one of these run out is fenced."""
+
+
 @dataclass(slots=True)
 class Refreshed:
     """What a group was last compared with."""
@@ -46,8 +66,8 @@ class ConsumerSoftState:
 
     def forget(self, group_id: str, member_id: str) -> None:
         """Expect nothing of a member any more."""
-        self.deadlines.clear(SessionTimer(group_id, member_id))
-        self.deadlines.clear(RebalanceTimer(group_id, member_id))
+        for timer in (SessionTimer, RebalanceTimer, ClassicJoinTimer, ClassicSyncTimer):
+            self.deadlines.clear(timer(group_id, member_id))
 
     def forget_group(self, group_id: str) -> None:
         """Forget what is known of a group without members."""

@@ -1,10 +1,13 @@
 """A group as it will be when what is decided is recorded."""
 
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from moldau.coordination.stored_record import StoredRecord
 from moldau.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from moldau.coordination.machine import Effect
 
 
 class Replaying(Protocol):
@@ -27,6 +30,8 @@ class Draft(Generic[Self]):
         self.group = group
         self.records = list(before)
         """What is to be recorded; it may begin with what ends a group of another kind."""
+        self.effects: list[Effect] = []
+        """What else is to be done, such as to tell those who wait for a group that it ended."""
         self._is_copy = False
 
     def write(self, *records: StoredRecord) -> None:
