@@ -59,7 +59,7 @@ def decide_join(
     try:
         return _join(machine, group, asked, ticket, now)
     except Refusal as refusal:
-        return Decision(response=refused_join(asked.request.member_id, refusal.code))
+        return Decision(response=refused_join("", refusal.code))
 
 
 def _join(
@@ -200,7 +200,7 @@ def decide_heartbeat(
 def decide_leave(
     machine: "GroupMachine", group: ConsumerGroup, request: LeaveGroupRequest, now: Instant
 ) -> Decision:
-    """Let members go, each answered for itself."""
+    """Let members go, each answered for itself; an administrator may send any of them away."""
     leaving: dict[str, ConsumerMember] = {}
     answers = []
     for identity in request.members:
@@ -209,7 +209,6 @@ def decide_leave(
         )
         try:
             member = _get_leaving(group, identity)
-            answer.member_id = member.member_id
             leaving[member.member_id] = member
         except Refusal as refusal:
             answer.error_code = refusal.code
@@ -225,14 +224,17 @@ def _get_leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMemb
     if not member_id and instance_id is not None:
         # KIP-345: administrators know static members by the names of their instances.
         member_id = group.static_member_ids.get(instance_id, "")
-    return _get_member(group, member_id, instance_id)
+    return _get_any(group, member_id, instance_id)
+
+
+def _get_any(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    if instance_id is None:
+        return group.get_member(member_id)
+    return get_static(group, instance_id, member_id)
 
 
 def _get_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    if instance_id is None:
-        member = group.get_member(member_id)
-    else:
-        member = get_static(group, instance_id, member_id)
+    member = _get_any(group, member_id, instance_id)
     if member.classic is None:
         raise Refusal(
             ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol."
