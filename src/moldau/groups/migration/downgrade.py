@@ -48,7 +48,9 @@ def downgrade(
     membership = Membership(now.wall_ms)
     for _, member in sorted(rest.members.items()):
         membership.add(_converted(member), CONSUMER)
-    membership.generation = rest.epoch
+    # What is recorded is a generation that nobody is in: if this coordinator goes before the next
+    # one is made, all have to join again, for some may not have all of their part yet.
+    membership.generation = rest.epoch + 1
     membership.protocol = membership.choose_protocol()
     membership.state = State.STABLE
     for each in membership.members.values():
@@ -56,6 +58,7 @@ def downgrade(
         target = rest.target_of(each.member_id)
         each.assignment = write_assignment(target, said, machine.context.image)
     records = [*group.tombstones(), membership.record(group.group_id)]
+    membership.generation = rest.epoch
     for member_id in group.members:
         machine.consumers.forget(group.group_id, member_id)
     machine.consumers.forget_group(group.group_id)
