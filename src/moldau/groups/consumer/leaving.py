@@ -62,11 +62,10 @@ def fence(
 ) -> Decision:
     """Have the group go on without some of its members, as a classic one if it is that now."""
     draft, group_id = Draft(group), group.group_id
-    is_over = is_to_downgrade(machine, group, {member.member_id for member in members})
     for member in members:
         draft.write(*no_member_records(group_id, member.member_id))
         machine.consumers.forget(group_id, member.member_id)
-    if is_over:
+    if is_to_downgrade(machine, draft.group):
         return downgrade(machine, group, draft.group, now)
     group = draft.group
     for regex in sorted({member.topic_regex for member in members} & group.regexes.keys()):

@@ -1,6 +1,5 @@
 """A consumer group becomes a classic group: all members that are left speak only that."""
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import Decision, Ticket
@@ -19,18 +18,14 @@ if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
 
 
-def is_to_downgrade(
-    machine: "GroupMachine", group: ConsumerGroup, leaving: Collection[str]
-) -> bool:
-    """Whether only members of the classic protocol are left when some have left."""
-    rest = [member for member_id, member in group.members.items() if member_id not in leaving]
+def is_to_downgrade(machine: "GroupMachine", rest: ConsumerGroup) -> bool:
+    """Whether all members that are left speak only the classic protocol, and may have their way."""
+    members = rest.members.values()
     return (
-        bool(rest)
-        and all(member.classic is not None for member in rest)
-        # Else they all spoke it before, and the group would have become classic then.
-        and any(group.members[member_id].classic is None for member_id in leaving)
+        bool(members)
+        and all(member.classic is not None for member in members)
         and may_downgrade(machine.context)
-        and len(rest) <= machine.context.settings.group_max_size
+        and len(members) <= machine.context.settings.group_max_size
     )
 
 

@@ -90,7 +90,8 @@ def _join(
     told = _as_told(member, asked, subscription)
     owned = partitions_by_id(subscription.owned_partitions, context.image)
     further = advance(machine, draft, told, owned, now)
-    if replaced is not None and is_to_downgrade(machine, group, {replaced.member_id}):
+    if is_to_downgrade(machine, draft.group):
+        # The last one that spoke the consumer protocol was started again, and speaks it no more.
         return downgrade(machine, group, draft.group, now, (member_id, ticket))
     deadlines = machine.consumers.deadlines
     deadlines.clear(ClassicJoinTimer(group_id, member_id))

@@ -33,7 +33,7 @@ from moldau.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from tests.unit.groups.consumer.test_consumer_model import Model, Partition
+from tests.unit.groups.consumer.test_consumer_model import Client, Model, Partition
 from tests.unit.groups.consumer.world import G
 
 SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "300"))
@@ -70,9 +70,9 @@ class MixedModel(Model):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.clients = self.clients[:3]
-        for client in self.clients:
-            client.instance_id = None if client.instance_id is None else f"x-{client.name[:1]}"
-        self.classics = [Classic("p"), Classic("q"), Classic("r", "x-r")]
+        # One instance is started now with this protocol, now with that.
+        self.clients[2].instance_id = "shared"
+        self.classics = [Classic("p"), Classic("q"), Classic("r", "shared")]
 
     # What may happen.
 
@@ -83,7 +83,7 @@ class MixedModel(Model):
         client = self.random.choice(self.classics)
         chance = self.random.random()
         if not client.is_alive:
-            if chance < 0.3:
+            if chance < 0.3 and self.may_start(client):
                 client.is_alive = True
                 client.rejoin(as_new=True)
                 size = self.random.randint(1, 3)
@@ -97,10 +97,21 @@ class MixedModel(Model):
             identity = MemberIdentity(
                 member_id=client.member_id, group_instance_id=client.instance_id
             )
-            self.ask(LeaveGroupRequest(group_id=G, members=[identity]))
+            self.ask_classic(LeaveGroupRequest(group_id=G, members=[identity]))
         else:
             self.act(client)
         self.check()
+
+    def may_start(self, client: Client | Classic) -> bool:
+        return not any(
+            other is not client and other.is_alive
+            for other in (self.clients[2], self.classics[2])
+            if client.instance_id == "shared"
+        )
+
+    def pick(self, *, is_alive: bool) -> Client | None:
+        client = super().pick(is_alive=is_alive)
+        return client if client is None or is_alive or self.may_start(client) else None
 
     def restart(self) -> None:
         self.world.restart(self.world.compacted() if self.random.random() < 0.5 else None)
@@ -111,7 +122,15 @@ class MixedModel(Model):
             if client.waits is not None:
                 client.rejoin()
 
-    def ask(self, request: object, version: int = 5) -> object:
+    def ask(self, request: object) -> object:
+        machine = self.world.machine
+        answer = super().ask(request)
+        if self.world.machine is not machine:
+            self.forget_tickets()
+        return answer
+
+    def ask_classic(self, request: object, version: int = 5) -> object:
+        """Ask; None says that the answer is still to come."""
         if self.random.random() > 0.04:
             return self.world.ask(request, version)
         try:
@@ -122,9 +141,6 @@ class MixedModel(Model):
         self.world.restart()
         self.forget_tickets()
         return ErrorCode.NOT_COORDINATOR
-
-    def beat(self, client=None) -> None:
-        super().beat(client)
 
     def act(self, client: Classic) -> None:
         """Do what the client does next."""
@@ -141,7 +157,7 @@ class MixedModel(Model):
                 generation_id=client.generation,
                 group_instance_id=client.instance_id,
             )
-            self.hear(client, self.ask(request))
+            self.hear(client, self.ask_classic(request))
         else:
             subscription = ConsumerProtocolSubscription(topics=client.topics)
             metadata = VERSION + subscription.encode(1)
@@ -154,7 +170,7 @@ class MixedModel(Model):
                 protocol_type="consumer",
                 protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
             )
-            self.await_answer(client, self.ask(request))
+            self.await_answer(client, self.ask_classic(request))
 
     def await_answer(self, client: Classic, answer: object) -> None:
         if answer is None:
@@ -195,7 +211,7 @@ class MixedModel(Model):
                 protocol_name="range",
                 assignments=self.assign(answer) if answer.leader == client.member_id else (),
             )
-            self.await_answer(client, self.ask(request))
+            self.await_answer(client, self.ask_classic(request))
         elif isinstance(answer, SyncGroupResponse):
             client.is_in = True
             client.owned = set()
