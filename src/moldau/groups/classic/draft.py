@@ -1,6 +1,7 @@
 """A decision about a classic group in the making."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import (
     CancelTimer,
@@ -23,20 +24,23 @@ if TYPE_CHECKING:
     from moldau.metadata.settings.broker import BrokerSettings
 
 
-class SessionTimer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SessionTimer:
     """Rings when somebody has to look whether a member, or one that is awaited, is still there."""
 
     group_id: str
     member_id: str
 
 
-class JoinTimer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class JoinTimer:
     """Rings when members have had their time to join."""
 
     group_id: str
 
 
-class SyncTimer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SyncTimer:
     """Rings when members have had their time to ask for their part."""
 
     group_id: str

@@ -144,3 +144,28 @@ def test_an_id_for_dynamic_members_is_not_for_static_ones() -> None:
     member = world.new_id()
     answer = world.take(world.join(member, group_instance_id="a"))
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_one_who_is_here_leads_when_the_leader_does_not_come() -> None:
+    world = World()
+    members = static_group(world, rebalance_timeout_ms=8000)
+    changed = protocols(range=b"others")
+    again = world.join(
+        members["b"], group_instance_id="b", protocols=changed, rebalance_timeout_ms=8000
+    )
+    world.advance(8)
+
+    answer = world.take(again)
+
+    assert answer.leader == members["b"]
+    assert len(answer.members) == 2
+
+
+def test_a_rebalance_that_nobody_joins_ends_with_their_sessions() -> None:
+    world = World()
+    members = static_group(world, "abc", rebalance_timeout_ms=8000)
+    world.leave((members["c"], "c"))
+    world.advance(8.1)
+    assert world.state == "PreparingRebalance"
+    world.advance(10)
+    assert world.state == "Empty"

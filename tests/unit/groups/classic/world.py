@@ -1,7 +1,5 @@
 """A shard of groups without a broker: records, answers and timers, step by step."""
 
-from itertools import count
-
 from moldau.coordination.machine import (
     NO_PRODUCER,
     Asked,
@@ -54,7 +52,7 @@ class World:
         self.commits = True
         self.answers: dict[Ticket, object] = {}
         self.waiting: set[Ticket] = set()
-        self._tickets = count()
+        self.ticket_count = 0
         self._start()
 
     @property
@@ -75,7 +73,8 @@ class World:
         self._act(self.machine.loaded(self.now), None)
 
     def submit(self, command: object) -> Ticket:
-        ticket = Ticket(next(self._tickets))
+        ticket = Ticket(self.ticket_count)
+        self.ticket_count += 1
         self.waiting.add(ticket)
         try:
             self._act(self.machine.decide(command, ticket, self.now), ticket)
