@@ -132,7 +132,8 @@ class ClassicMembership(Membership):
         match event.error.code:
             case ErrorCode.UNKNOWN_MEMBER_ID:
                 self._reset()
-            case ErrorCode.ILLEGAL_GENERATION:
+            case ErrorCode.ILLEGAL_GENERATION if self.phase is Phase.STABLE:
+                # While it joins, the answer with the next generation may be on its way.
                 self._forget_generation()
             case ErrorCode.REBALANCE_IN_PROGRESS:
                 self._must_join = True

@@ -22,6 +22,17 @@ HINTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for it",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for the right to use the topic",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for the right to administer the cluster",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "ask for the right to use the group",
+    ErrorCode.GROUP_ID_NOT_FOUND: "check its name: there is no such group",
+    ErrorCode.INVALID_GROUP_ID: "set group.id to the name of a group",
+    ErrorCode.NON_EMPTY_GROUP: "stop its members first",
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "use the protocol and an assignor of the other members",
+    ErrorCode.FENCED_INSTANCE_ID: "another member has taken over this group.instance.id",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "another member has this group.instance.id: stop it first",
+    ErrorCode.REBALANCE_IN_PROGRESS: "the group is changing: poll, then try again",
+    ErrorCode.UNKNOWN_MEMBER_ID: "the group has given its partitions to others: poll more often",
+    ErrorCode.ILLEGAL_GENERATION: "the group has given its partitions to others: poll more often",
+    ErrorCode.FENCED_MEMBER_EPOCH: "the group has given its partitions to others: poll more often",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "wait, or check the broker's log",
 }
 """What to do about an error that people meet."""
@@ -50,6 +61,14 @@ class KafkaError(ClientError):
     def retriable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.code.retriable
+
+
+class CommitFailedError(KafkaError):
+    """A commit came too late: the group has given the partitions to others.
+
+    Poll more often, have fewer records at once (`max.poll.records`), or raise
+    `max.poll.interval.ms`. Who polls joins again.
+    """
 
 
 class UnreachableError(ClientError):

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 
-from moldau.client.errors import ClientError
+from moldau.client.errors import ClientError, KafkaError
 from moldau.client.membership_events import (
     NO_PARTITIONS,
     Answered,
@@ -143,8 +143,12 @@ class Membership(ABC):
             case Answered(request, answer):
                 if self._take(request):
                     self._answered(request, answer)
-            case Lost(request, _):
-                if self._take(request):
+            case Lost(request, error):
+                if not self._take(request):
+                    pass
+                elif isinstance(error, KafkaError) and not error.retriable:
+                    self._fail(error)
+                else:
                     self._effects.append(FindCoordinator())
                     self._lost(request)
             case CountsSeen() | NamesSeen():

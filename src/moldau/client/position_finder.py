@@ -1,11 +1,13 @@
 """Finds where to begin in partitions that have no position, and what became of their topics."""
 
 import time
+from collections.abc import Awaitable, Callable, Iterable
 
 from moldau.client.cluster import Cluster
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, KafkaError, NoOffsetError
+from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.client.leaders import AbsentPartitionError, Answers
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
@@ -13,14 +15,26 @@ from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
+Committed = Callable[
+    [Iterable[TopicPartition]], Awaitable[dict[TopicPartition, OffsetAndMetadata | None]]
+]
+"""Looks up what a group has committed."""
+
 
 class PositionFinder:
     """Asks for metadata and offsets, once whenever it is run."""
 
-    def __init__(self, cluster: Cluster, settings: ConsumerSettings, positions: Positions) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ConsumerSettings,
+        positions: Positions,
+        committed: Committed | None = None,
+    ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._positions = positions
+        self._committed = committed
 
     def has_work(self) -> bool:
         """Whether there is something to find out now."""
@@ -46,6 +60,7 @@ class PositionFinder:
             await self._cluster.refresh(sorted(missing))
         for state in list(self._positions):
             self._check_topic(state)
+        await self._look_up_committed()
         await self._look_up()
 
     def _check_topic(self, state: PartitionState) -> None:
@@ -64,6 +79,14 @@ class PositionFinder:
                 )
             self._positions.seek_to(state.key, OffsetReset(EARLIEST))
 
+    async def _look_up_committed(self) -> None:
+        wanted = {state.key: state.generation for state in self._positions if state.wants_committed}
+        if not wanted or self._committed is None:
+            return
+        for key, found in (await self._committed(wanted)).items():
+            offset, epoch = (None, -1) if found is None else (found.offset, found.leader_epoch)
+            self._positions.found_committed(key, wanted[key], offset, epoch)
+
     async def _look_up(self) -> None:
         monotonic, wall_ms = time.monotonic(), int(time.time() * 1000)
         generations: dict[TopicPartition, int] = {}
@@ -72,6 +95,8 @@ class PositionFinder:
         for state in self._positions:
             if state.position is not None or state.not_before > monotonic:
                 continue
+            if state.wants_committed:
+                continue  # it has come since the last look
             try:
                 what = f"partition {state.key}"
                 timestamps[state.key] = state.start.timestamp_at(wall_ms, what)
