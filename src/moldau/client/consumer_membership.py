@@ -172,7 +172,7 @@ class ConsumerMembership(Membership):
             if subscription.regex is not None or (said is not None and said.regex is not None):
                 request.subscribed_topic_regex = subscription.regex or ""
             self._said = subscription
-        if self._calling is None and self.owned != self._said_owned:
+        if self.owned != self._said_owned:
             # What is given up is owned until the user knows.
             request.topic_partitions = self._by_id(self.owned)
             self._said_owned = self.owned
