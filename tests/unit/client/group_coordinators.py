@@ -79,7 +79,8 @@ class ClassicCoordinator:
     def tick(self, now: float) -> Answers:
         answers: Answers = []
         for member_id, member in list(self.members.items()):
-            if member.join is None and now > member.heard + SESSION:
+            is_parked = member.join is not None or member.sync is not None
+            if not is_parked and now > member.heard + SESSION:
                 answers += self._remove(member_id, now)
         if self.phase == "preparing" and now > self.deadline:
             self.members = {
