@@ -242,7 +242,7 @@ class ConsumerGroup:
             if sent is not None:
                 self._driver.tell(Refused(error, sent))
             if error.code in STALE:
-                raise CommitFailedError(error.code, error.what, error.message) from error
+                raise CommitFailedError(error.code, error.what) from error
             raise
 
     async def committed(

@@ -30,9 +30,9 @@ HINTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.FENCED_INSTANCE_ID: "another member has taken over this group.instance.id",
     ErrorCode.UNRELEASED_INSTANCE_ID: "another member has this group.instance.id: stop it first",
     ErrorCode.REBALANCE_IN_PROGRESS: "the group is changing: poll, then try again",
-    ErrorCode.UNKNOWN_MEMBER_ID: "the group has given its partitions to others: poll more often",
-    ErrorCode.ILLEGAL_GENERATION: "the group has given its partitions to others: poll more often",
-    ErrorCode.FENCED_MEMBER_EPOCH: "the group has given its partitions to others: poll more often",
+    ErrorCode.UNKNOWN_MEMBER_ID: "it has left the group, or was removed; a group with members"
+    " takes offsets only from them",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members that have subscribed to it first",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "wait, or check the broker's log",
 }
 """What to do about an error that people meet."""
@@ -69,6 +69,14 @@ class CommitFailedError(KafkaError):
     Poll more often, have fewer records at once (`max.poll.records`), or raise
     `max.poll.interval.ms`. Who polls joins again.
     """
+
+    def __init__(self, code: int, what: str = "") -> None:
+        super().__init__(
+            code,
+            what,
+            "the group has given these partitions to others meanwhile: poll more often, with fewer"
+            " records (max.poll.records), or raise max.poll.interval.ms",
+        )
 
 
 class UnreachableError(ClientError):
