@@ -176,12 +176,16 @@ class ConsumerGroup:
                 self._finish(call)
 
     async def _change(self, call: Call) -> None:
-        if call.change is Change.ASSIGNED:
+        change = call.change
+        if change is Change.REVOKED and self.identity is None:
+            # The user has come too late: the group did not wait.
+            change = Change.LOST
+        if change is Change.ASSIGNED:
             here = [state.key for state in self._positions]
             self._positions.assign([*here, *sorted(call.partitions)], from_committed=True)
-        elif call.change is Change.REVOKED and self._is_auto_commit:
+        elif change is Change.REVOKED and self._is_auto_commit:
             await self._commit_quietly(self._consumed())
-        listener = self._listeners.of(call.change)
+        listener = self._listeners.of(change)
         if listener is not None:
             self._is_telling = True
             try:
