@@ -17,6 +17,7 @@ from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch
 from moldau.client.membership_driver import MembershipDriver
 from moldau.client.membership_events import (
     Call,
+    CallBegan,
     CalledBack,
     Change,
     Identity,
@@ -150,7 +151,7 @@ class ConsumerGroup:
     @property
     def has_call(self) -> bool:
         """Whether the user is to be told something before anything is handed out."""
-        return self._driver.call is not None
+        return self._driver.member.call is not None
 
     def take_failure(self) -> ClientError | None:
         """Return what the user is to be told by an error, once."""
@@ -163,7 +164,8 @@ class ConsumerGroup:
         `give_back` takes back what was read ahead of partitions that are given up.
         """
         async with self._calling:
-            while (call := self._driver.call) is not None:
+            while (call := self._driver.member.call) is not None:
+                self._driver.tell(CallBegan())
                 if call.change is not Change.ASSIGNED:
                     give_back(call.partitions)
                 try:
@@ -176,16 +178,12 @@ class ConsumerGroup:
                 self._finish(call)
 
     async def _change(self, call: Call) -> None:
-        change = call.change
-        if change is Change.REVOKED and self.identity is None:
-            # The user has come too late: the group did not wait.
-            change = Change.LOST
-        if change is Change.ASSIGNED:
+        if call.change is Change.ASSIGNED:
             here = [state.key for state in self._positions]
             self._positions.assign([*here, *sorted(call.partitions)], from_committed=True)
-        elif change is Change.REVOKED and self._is_auto_commit:
+        elif call.change is Change.REVOKED and self._is_auto_commit:
             await self._commit_quietly(self._consumed())
-        listener = self._listeners.of(change)
+        listener = self._listeners.of(call.change)
         if listener is not None:
             self._is_telling = True
             try:
@@ -198,7 +196,6 @@ class ConsumerGroup:
             self._positions.assign(
                 [state.key for state in self._positions if state.key not in call.partitions]
             )
-        self._driver.call = None
         self._driver.tell(CalledBack())
 
     @property

@@ -20,6 +20,7 @@ from moldau.client.membership_events import (
     NO_PARTITIONS,
     Answered,
     Call,
+    CallBegan,
     CalledBack,
     Change,
     CountsSeen,
@@ -59,6 +60,8 @@ class Membership(ABC):
         self._effects: list[Effect] = []
         self._calls: deque[Call] = deque()
         self._calling: Call | None = None
+        self._is_told = False
+        """Whether the user is being told."""
         self._outstanding: list[Message] = []
         self._is_polled = False
         self._poll_deadline: float | None = None
@@ -77,9 +80,9 @@ class Membership(ABC):
         """How to sign commits; None if it is no member now."""
 
     @property
-    def is_calling(self) -> bool:
-        """Whether nothing may be handed out until the user was told something."""
-        return self._calling is not None
+    def call(self) -> Call | None:
+        """Return what the user is to be told before anything is handed out."""
+        return self._calling
 
     @property
     def _was_polled(self) -> bool:
@@ -106,8 +109,12 @@ class Membership(ABC):
         self._now = now
         self._effects = []
         match event:
-            case Subscribed() | Unsubscribed() | PollBegan() | PollEnded() | CalledBack():
+            case Subscribed() | Unsubscribed() | PollBegan() | PollEnded():
                 self._hear_user(event)
+            case CallBegan():
+                self._is_told = True
+            case CalledBack():
+                self._finish_call()
             case Answered() | Lost() | CountsSeen() | NamesSeen() | Refused():
                 self._hear_cluster(event)
             case Tick():
@@ -115,9 +122,7 @@ class Membership(ABC):
         self._go_on()
         return self._effects
 
-    def _hear_user(
-        self, event: Subscribed | Unsubscribed | PollBegan | PollEnded | CalledBack
-    ) -> None:
+    def _hear_user(self, event: Subscribed | Unsubscribed | PollBegan | PollEnded) -> None:
         match event:
             case Subscribed():
                 self._failure = None
@@ -132,11 +137,20 @@ class Membership(ABC):
                 self._is_polled = False
                 if self.subscription is not None and not self._is_expired:
                     self._poll_deadline = self._now + self.rules.poll_interval_max
-            case CalledBack():
-                assert self._calling is not None, "nothing was asked for"
-                call, self._calling = self._calling, None
-                if call.change is not Change.ASSIGNED:
-                    self.owned -= call.partitions
+
+    def _finish_call(self) -> None:
+        assert self._calling is not None, "nothing was asked for"
+        call, self._calling = self._calling, None
+        self._is_told = False
+        if call.change is not Change.ASSIGNED:
+            self.owned -= call.partitions
+
+    def _take_back(self) -> None:
+        """Let the user not be told what is not true any more."""
+        if self._calling is not None and not self._is_told:
+            if self._calling.change is Change.ASSIGNED:
+                self.owned -= self._calling.partitions
+            self._calling = None
 
     def _hear_cluster(self, event: Answered | Lost | CountsSeen | NamesSeen | Refused) -> None:
         match event:
@@ -192,9 +206,11 @@ class Membership(ABC):
         self._reset()
 
     def _go_on(self) -> None:
-        if self._calling is None and self.owned and (self.identity is None or self._is_leaving):
+        if self.identity is None or self._is_leaving:
             self._calls.clear()
-            self._call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+            self._take_back()
+            if self._calling is None:
+                self._call(Change.REVOKED if self.identity else Change.LOST, self.owned)
         self._call_next()
         if self._calling is not None:
             self._beat()

@@ -78,8 +78,6 @@ class MembershipDriver:
         self._lookup = lookup
         self._on_news = on_news
         self.member = _make_member(settings)
-        self.call: Call | None = None
-        """What the user is to be told before anything is handed out."""
         self.failure: ClientError | None = None
         """What he is to be told by an error."""
         self._pattern: re.Pattern[str] | None = None
@@ -143,7 +141,6 @@ class MembershipDriver:
             case Send(request):
                 self._start(self._ask(request))
             case Call():
-                self.call = effect
                 self._on_news()
             case FindCounts(topics):
                 self._start(self._count(topics))

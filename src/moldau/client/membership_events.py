@@ -70,6 +70,11 @@ class PollEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class CallBegan:
+    """The user is being told what `call` says: it does not change any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class CalledBack:
     """What was asked for with the last `Call` is done."""
 
@@ -123,6 +128,7 @@ Event = (
     | Unsubscribed
     | PollBegan
     | PollEnded
+    | CallBegan
     | CalledBack
     | Answered
     | Lost
@@ -148,7 +154,10 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Begin or stop to read partitions, tell the user, and say when that is done."""
+    """Begin or stop to read partitions, tell the user, and say when that begins and is done.
+
+    Until it begins it may be taken back: the member's `call` is what counts.
+    """
 
     change: Change
     partitions: Partitions

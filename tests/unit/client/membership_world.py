@@ -12,6 +12,7 @@ from moldau.client.membership import Membership
 from moldau.client.membership_events import (
     Answered,
     Call,
+    CallBegan,
     CalledBack,
     Change,
     CountsSeen,
@@ -68,16 +69,22 @@ class Player:
     def __init__(self, world: "World", member: Membership) -> None:
         self.world = world
         self.member = member
-        self.call: Call | None = None
         self.readable: frozenset[TopicPartition] = frozenset()
         self.questions: list[FindCounts | FindNames] = []
         self.is_polling = False
+        self.is_told = False
         self.is_in = True
+
+    @property
+    def call(self) -> Call | None:
+        return self.member.call
 
     def tell(self, event: Event) -> None:
         for effect in self.member.handle(event, self.world.now):
             self._perform(effect)
-        if self.call is None:
+        if self.call is not None:
+            self._check_call(self.call)
+        else:
             assert self.readable == self.member.owned, "the member is wrong about what is read"
 
     def _perform(self, effect: Effect) -> None:
@@ -85,13 +92,8 @@ class Player:
             case Send(request):
                 self._check(request)
                 self.world.transit.append((self, request))
-            case Call(change, partitions):
-                assert self.call is None, "one callback at a time"
-                if change is Change.ASSIGNED:
-                    assert not partitions & self.readable, "assigned again before it was revoked"
-                else:
-                    assert partitions <= self.readable, "revoked without having been assigned"
-                self.call = effect
+            case Call():
+                assert not self.is_told, "one callback at a time"
             case FindCounts() | FindNames():
                 self.questions.append(effect)
             case Gone():
@@ -100,6 +102,14 @@ class Player:
                 pass
             case Fail(error):
                 raise AssertionError(f"told the user {error}")
+
+    def _check_call(self, call: Call) -> None:
+        if self.is_told:
+            assert call is self.told, "it changes while the user is told"
+        elif call.change is Change.ASSIGNED:
+            assert not call.partitions & self.readable, "assigned again before it was revoked"
+        else:
+            assert call.partitions <= self.readable, "revoked without having been assigned"
 
     def _check(self, request: Message) -> None:
         """What is said to be owned is at least what is still read."""
@@ -129,11 +139,15 @@ class Player:
     def work(self) -> None:
         """The user is told what is due, perhaps not all of it now."""
         while self.call is not None and self.world.chance.random() < 0.8:
-            call, self.call = self.call, None
-            if call.change is Change.ASSIGNED:
-                self.readable |= call.partitions
+            if not self.is_told:
+                self.told, self.is_told = self.call, True
+                self.tell(CallBegan())
+                continue
+            self.is_told = False
+            if self.told.change is Change.ASSIGNED:
+                self.readable |= self.told.partitions
             else:
-                self.readable -= call.partitions
+                self.readable -= self.told.partitions
             self.tell(CalledBack())
 
 
