@@ -15,6 +15,7 @@ from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, ClosedError, KafkaError
 from moldau.client.fetch_queue import FetchQueue
 from moldau.client.fetcher import Fetcher
+from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
@@ -197,6 +198,11 @@ class AsyncConsumer:
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return what the group has committed of these partitions, None where that is nothing."""
         return await self._get_group().committed(_keys(partitions), timeout_ms)
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """Return how this consumer is known in its group: what transactional producers are told."""
+        return self._get_group().metadata
 
     def _get_group(self) -> ConsumerGroup:
         if self._is_closed:

@@ -13,6 +13,7 @@ from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
 from moldau.client.errors import ClientError, CommitFailedError, KafkaError
+from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch_offsets
 from moldau.client.membership_driver import MembershipDriver
 from moldau.client.membership_events import (
@@ -202,6 +203,14 @@ class ConsumerGroup:
     def identity(self) -> Identity | None:
         """How this consumer signs its commits, None if it is no member."""
         return self._driver.member.identity
+
+    @property
+    def metadata(self) -> GroupMetadata:
+        """Return how this consumer is known in its group."""
+        group_id, instance_id = self._settings.group_id, self._settings.group_instance_id or None
+        if not self.is_subscribed or self.identity is None:
+            return GroupMetadata(group_id, group_instance_id=instance_id)
+        return GroupMetadata(group_id, self.identity.epoch, self.identity.member_id, instance_id)
 
     # Offsets.
 

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from moldau._native.fetched import Record
 from moldau.client.consumer import AsyncConsumer
+from moldau.client.group_metadata import GroupMetadata
 from moldau.client.sync import Synchronous, doing, waiting
 from moldau.client.user_thread import run_listening
 from moldau.kernel.ids import TopicPartition
@@ -61,6 +62,11 @@ class Consumer(Synchronous[AsyncConsumer]):
     def assignment(self) -> frozenset[TopicPartition]:
         """Return the partitions that are read."""
         return self._client.assignment
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """Return how this consumer is known in its group: what transactional producers are told."""
+        return self._client.group_metadata
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
