@@ -443,6 +443,9 @@ class AsyncConsumer:
         except ClientError as error:
             self._failure = error
         self._finding = None
+        wait = self._finder.wait_seconds()
+        if wait is not None:
+            asyncio.get_running_loop().call_later(wait, self._go_on)
         self._go_on()
 
     def _give_back(self, partitions: Iterable[TopicPartition]) -> None:

@@ -100,6 +100,7 @@ class ConsumerGroup:
         """Want topics, and have these listeners told."""
         self._listeners = listeners
         self.is_subscribed = True
+        self._positions.are_shared = True
         self._driver.subscribe(topics, pattern)
 
     async def unsubscribe(self, give_back: Callable[[Partitions], None]) -> None:
@@ -111,6 +112,7 @@ class ConsumerGroup:
             await self.serve(give_back)
         finally:
             self.is_subscribed = False
+            self._positions.are_shared = False
             await self._driver.wait_until_gone()
 
     async def close(self, give_back: Callable[[Partitions], None]) -> None:

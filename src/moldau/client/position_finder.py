@@ -40,14 +40,28 @@ class PositionFinder:
         """Whether there is something to find out now."""
         monotonic = time.monotonic()
         for state in self._positions:
+            if self._waits(state, monotonic):
+                continue
             topic = self._cluster.find_topic(state.key.topic)
-            if topic is None:
-                return True
-            if state.position is None and state.not_before <= monotonic:
+            if topic is None or state.position is None:
                 return True
             if state.topic_id not in (None, topic.topic_id):
                 return True
         return False
+
+    def wait_seconds(self) -> float | None:
+        """Return how long to wait before there is something to find out again, None if for ever."""
+        monotonic = time.monotonic()
+        waits = [
+            state.not_before - monotonic
+            for state in self._positions
+            if self._waits(state, monotonic)
+        ]
+        return min(waits, default=None)
+
+    def _waits(self, state: PartitionState, monotonic: float) -> bool:
+        is_concerned = state.position is None or self._positions.are_shared
+        return is_concerned and state.not_before > monotonic
 
     async def run(self) -> None:
         """Find out what can be; raise what the user must know. What may pass is tried later."""
@@ -57,17 +71,33 @@ class PositionFinder:
             if self._cluster.find_topic(state.key.topic) is None
         }
         if missing:
-            await self._cluster.refresh(sorted(missing))
+            await self._refresh(missing)
         for state in list(self._positions):
             self._check_topic(state)
         await self._look_up_committed()
         await self._look_up()
+
+    async def _refresh(self, topics: set[str]) -> None:
+        try:
+            await self._cluster.refresh(sorted(topics))
+        except KafkaError as error:
+            is_gone = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if not (is_gone and self._positions.are_shared):
+                raise
+            # The group will hear of it, and give up its partitions.
+            for state in self._positions:
+                if self._cluster.find_topic(state.key.topic) is None:
+                    self._try_later(state.key)
 
     def _check_topic(self, state: PartitionState) -> None:
         topic = self._cluster.find_topic(state.key.topic)
         if topic is None:
             return
         if state.key.partition >= len(topic.partitions):
+            if self._positions.are_shared:
+                # The group's leader or coordinator knows more than the broker that was asked.
+                self._try_later(state.key)
+                return
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             count = f"the topic has {len(topic.partitions)}"
             raise AbsentPartitionError(code, f"partition {state.key}", count)

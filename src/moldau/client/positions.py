@@ -48,6 +48,8 @@ class Positions:
 
     def __init__(self, reset: OffsetReset) -> None:
         self.reset = reset
+        self.are_shared = False
+        """Whether a group says which partitions these are: then they are there, or will be."""
         self._states: dict[TopicPartition, PartitionState] = {}
         self._generation = 0
 
