@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -18,6 +20,7 @@ from moldau.client.producer import Producer
 from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
+from tests.conformance.apache_kafka import apache_kafka
 from tests.conformance.brokers import RunningBroker, run_apache
 
 run_group_broker = run_apache  # `run_broker` when ours serves groups
@@ -472,6 +475,79 @@ def test_a_classic_group_with_librdkafka(
     finally:
         theirs.close()
     _until(lambda: ours.assignment == _all(topic), ours)
+
+
+def test_a_consumer_group_with_librdkafka(
+    make: Callable[..., Consumer], topic: str, broker: RunningBroker
+) -> None:
+    ours = make(KINDS["consumer"])
+    ours.subscribe(topic)
+    _until(lambda: ours.assignment == _all(topic), ours)
+    theirs = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": _group_of(ours),
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        theirs.subscribe([topic])
+
+        def is_shared() -> bool:
+            theirs.poll(0.02)
+            held = {(each.topic, each.partition) for each in theirs.assignment()}
+            return len(held) == len(ours.assignment) == 2 and held | ours.assignment == _all(topic)
+
+        _until(is_shared, ours)
+    finally:
+        theirs.close()
+    _until(lambda: ours.assignment == _all(topic), ours)
+
+
+def test_a_group_goes_from_one_protocol_to_the_other(
+    make: Callable[..., Consumer], topic: str
+) -> None:
+    """Members of both protocols share a topic while they are replaced one by one (KIP-848)."""
+    old = make(KINDS["eager"])
+    old.subscribe(topic)
+    _until(lambda: old.assignment == _all(topic), old)
+    new = make(KINDS["consumer"])
+    new.subscribe(topic)
+    _until(lambda: len(old.assignment) == len(new.assignment) == 2, old, new)
+    old.close()
+    _until(lambda: new.assignment == _all(topic), new)
+    back = make(KINDS["eager"])
+    back.subscribe(topic)
+    _until(lambda: len(back.assignment) == len(new.assignment) == 2, back, new)
+    new.close()
+    _until(lambda: back.assignment == _all(topic), back)
+
+
+def test_members_outlast_their_coordinator(tmp_path: Path) -> None:
+    with apache_kafka(tmp_path, SETTINGS) as kafka, ExitStack() as closing:
+        kafka.create_topic("t", {})
+        consumers = []
+        for number, kind in enumerate(PROTOCOLS.values()):
+            given = {"group_id": f"g{number}", "auto_offset_reset": "earliest"} | kind
+            consumer = Consumer(kafka.bootstrap_servers, **given)
+            closing.enter_context(consumer)
+            lost: list[object] = []
+            consumer.subscribe("t", on_lost=lost.append, on_revoked=lost.append)
+            _until(lambda: bool(consumer.assignment), consumer)  # noqa: B023
+            consumers.append((consumer, lost))
+        kafka.kill()
+        for consumer, _ in consumers:
+            assert consumer.poll(200) == []
+        kafka.start()
+        with Producer(kafka.bootstrap_servers) as producer:
+            producer.send("t", b"7").result()
+        for consumer, lost in consumers:
+            assert _read(consumer, 1) == [7]
+            consumer.commit()
+            assert consumer.committed([("t", 0)])[TopicPartition("t", 0)] == OffsetAndMetadata(
+                1, leader_epoch=1
+            )
 
 
 @kinds(PROTOCOLS)
