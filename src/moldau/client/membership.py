@@ -220,10 +220,7 @@ class Membership(ABC):
             self._advance()
 
     def _leave(self) -> None:
-        farewell = self._farewell()
-        if farewell is not None:
-            self._effects.append(Send(farewell))
-        self._effects.append(Gone(farewell))
+        self._effects.append(Gone(self._farewell()))
         self._is_leaving = False
         self._is_expired = False
         self.subscription = None

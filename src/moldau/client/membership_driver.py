@@ -83,7 +83,7 @@ class MembershipDriver:
         self._pattern: re.Pattern[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
-        self._farewells: list[asyncio.Task[None]] = []
+        self._farewell: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -113,13 +113,14 @@ class MembershipDriver:
         """Wait until the coordinator knows that the member has left."""
         await self._gone.wait()
         self._gone.clear()
-        await asyncio.gather(*self._farewells, return_exceptions=True)
-        self._farewells.clear()
+        if self._farewell is not None:
+            await asyncio.wait([self._farewell])
+            self._farewell = None
         self._stop()
 
     async def close(self) -> None:
         """Give up what is on its way."""
-        tasks = [*self._tasks, *self._farewells]
+        tasks = list(self._tasks)
         self._stop()
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -131,7 +132,7 @@ class MembershipDriver:
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
-        for task in [*self._tasks, *self._farewells]:
+        for task in self._tasks:
             task.cancel()
 
     # What the member wants.
@@ -153,13 +154,14 @@ class MembershipDriver:
                 self._on_news()
             case Gone(farewell):
                 if farewell is not None:
-                    self._farewells.append(self._last)
+                    self._farewell = self._start(self._ask(farewell))
                 self._gone.set()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._last = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(self._last)
-        self._last.add_done_callback(self._tasks.discard)
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def _set_timer(self) -> None:
         if self._timer is not None:

@@ -1,7 +1,7 @@
 """What a group's member is told, and what it wants done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -198,9 +198,9 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The member has left, as it was asked to; the farewell may be on its way."""
+    """The member has left, as it was asked to: send the farewell, whose answer changes nothing."""
 
-    farewell: Message | None = field(default=None, compare=False)
+    farewell: Message | None = None
 
 
 Effect = Call | Send | FindCounts | FindNames | FindCoordinator | Fail | Gone

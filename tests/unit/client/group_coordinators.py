@@ -201,6 +201,7 @@ class EpochCoordinator:
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.phase = "stable"
         self.partitions = 0
         self.members: dict[str, EpochMember] = {}
         self.target: dict[str, set[int]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from moldau.client.assignors import parse_strategy
 from moldau.client.classic_membership import ClassicMembership
 from moldau.client.consumer_membership import ConsumerMembership
-from moldau.client.errors import UnreachableError
+from moldau.client.errors import KafkaError, UnreachableError
 from moldau.client.member_metadata import decode_subscription
 from moldau.client.membership import Membership
 from moldau.client.membership_events import (
@@ -28,6 +28,7 @@ from moldau.client.membership_events import (
     NamesSeen,
     PollBegan,
     PollEnded,
+    Refused,
     Send,
     Subscribed,
     Tick,
@@ -96,8 +97,10 @@ class Player:
                 assert not self.is_told, "one callback at a time"
             case FindCounts() | FindNames():
                 self.questions.append(effect)
-            case Gone():
+            case Gone(farewell):
                 assert not self.readable, "left with partitions"
+                if farewell is not None:
+                    self.world.transit.append((self, farewell))
             case FindCoordinator():
                 pass
             case Fail(error):
@@ -213,7 +216,7 @@ class World:
         choices += [self.reply, *[self.poll] * 4]
         if not self.is_calm:
             choices += [self.lose_request, self.lose_answer, self.move, self.sleep]
-            choices += [self.leave, self.kill, self.grow]
+            choices += [self.leave, self.kill, self.grow, self.commit]
         self.chance.choice(choices)()
 
     def poll(self) -> None:
@@ -297,6 +300,22 @@ class World:
                         assert topic_ids == {TOPIC_ID}
                         player.tell(NamesSeen({TOPIC_ID: TOPIC}))
                 return
+
+    def commit(self) -> None:
+        """A commit is refused if its member is not one any more, or is to join again."""
+        player = self.chance.choice(self.players) if self.players else None
+        identity = None if player is None else player.member.identity
+        if player is None or identity is None:
+            return
+        if not self.coordinator.is_current(identity.member_id, identity.epoch):
+            is_known = identity.member_id in self.coordinator.members
+            stale = ErrorCode.ILLEGAL_GENERATION
+            if self.protocol == "consumer":
+                stale = ErrorCode.STALE_MEMBER_EPOCH
+            code = stale if is_known else ErrorCode.UNKNOWN_MEMBER_ID
+            player.tell(Refused(KafkaError(code), identity))
+        elif self.coordinator.phase == "completing":
+            player.tell(Refused(KafkaError(ErrorCode.REBALANCE_IN_PROGRESS), identity))
 
     def leave(self) -> None:
         if self.players and self.chance.random() < 0.1:

@@ -15,6 +15,7 @@ from moldau.client.membership_events import (
     Fail,
     FindCoordinator,
     FindNames,
+    Gone,
     Identity,
     MemberRules,
     NamesSeen,
@@ -129,8 +130,10 @@ def test_a_farewell_says_whether_it_is_for_good(instance_id: str | None, epoch: 
     played = Played(instance_id).join()
     played.tell(Unsubscribed())
     assert played.effects == [Call(Change.REVOKED, BOTH)]
-    played.call_back()
-    assert (played.beat.member_epoch, played.beat.instance_id) == (epoch, instance_id)
+    (gone,) = played.call_back().effects
+    assert isinstance(gone, Gone)
+    assert isinstance(gone.farewell, ConsumerGroupHeartbeatRequest)
+    assert (gone.farewell.member_epoch, gone.farewell.instance_id) == (epoch, instance_id)
     assert played.member.identity is None
 
 
