@@ -319,6 +319,21 @@ def test_a_pattern_finds_topics_that_come_later(
 
 
 @kinds(PROTOCOLS)
+def test_a_topic_that_is_not_there_is_waited_for_or_created(
+    kind: Kind, make: Callable[..., Consumer], topic: str, admin: Admin
+) -> None:
+    patient = make(kind, allow_auto_create_topics=False)
+    patient.subscribe(topic, f"{topic}-later")
+    _until(lambda: patient.assignment == _all(topic), patient)
+    assert f"{topic}-later" not in admin.list_topics()
+    admin.create_topic(f"{topic}-later", partitions=1)
+    _until(lambda: patient.assignment == {*_all(topic), (f"{topic}-later", 0)}, patient)
+    creator = make(kind, group_id=f"creator-{next(numbers)}")
+    creator.subscribe(f"{topic}-created")
+    _until(lambda: creator.assignment == {(f"{topic}-created", 0)}, creator)
+
+
+@kinds(PROTOCOLS)
 def test_a_topic_that_grows_and_a_subscription_that_changes(
     kind: Kind, make: Callable[..., Consumer], topic: str, admin: Admin
 ) -> None:

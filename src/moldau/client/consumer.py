@@ -380,10 +380,10 @@ class AsyncConsumer:
         # What is at hand is returned without waiting; the loop is to read on all the same.
         await asyncio.sleep(0)
         while True:
-            self._require_ready()
             if self._group is not None and self._group.has_call:
                 await self._group.serve(self._give_back)
                 self._is_changed = True
+            self._require_ready()
             self._news.clear()
             drained = self._queue.drained_count
             taken = take()

@@ -145,12 +145,19 @@ class Membership(ABC):
         if call.change is not Change.ASSIGNED:
             self.owned -= call.partitions
 
-    def _take_back(self) -> None:
-        """Let the user not be told what is not true any more."""
-        if self._calling is not None and not self._is_told:
-            if self._calling.change is Change.ASSIGNED:
-                self.owned -= self._calling.partitions
-            self._calling = None
+    def _give_all_up(self) -> None:
+        """Tell the user that everything goes, and nothing that is not true any more."""
+        self._calls.clear()
+        if self._is_told:
+            return
+        call, self._calling = self._calling, None
+        if call is not None and call.change is Change.ASSIGNED:
+            self.owned -= call.partitions
+        due = Call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+        if call == due:
+            self._calling = call
+        else:
+            self._call(due.change, due.partitions)
 
     def _hear_cluster(self, event: Answered | Lost | CountsSeen | NamesSeen | Refused) -> None:
         match event:
@@ -207,10 +214,7 @@ class Membership(ABC):
 
     def _go_on(self) -> None:
         if self.identity is None or self._is_leaving:
-            self._calls.clear()
-            self._take_back()
-            if self._calling is None:
-                self._call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+            self._give_all_up()
         self._call_next()
         if self._calling is not None:
             self._beat()
@@ -223,6 +227,7 @@ class Membership(ABC):
         self._effects.append(Gone(self._farewell()))
         self._is_leaving = False
         self._is_expired = False
+        self._is_polled = False
         self.subscription = None
         self._poll_deadline = None
         self._reset()
