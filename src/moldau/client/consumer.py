@@ -144,6 +144,8 @@ class AsyncConsumer:
         With `group.protocol=consumer` the broker evaluates the pattern, by RE2's rules.
         """
         group = self._get_group()
+        if not all(isinstance(each, str) for each in topics):
+            raise TypeError('topics are texts: subscribe("one", "another")')
         if bool(topics) == (pattern is not None):
             raise ValueError("subscribe to topics or to a pattern")
         if self._positions and not group.is_subscribed:
