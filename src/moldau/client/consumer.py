@@ -42,6 +42,8 @@ class AsyncConsumer:
             async for record in consumer:
                 print(record.value)
 
+    With a `group_id` it may share topics with others instead: `consumer.subscribe("clicks")`.
+
     Nothing is fetched before the first poll; then the next answer is on its way while records are
     handed out. An error that a poll raises leaves the consumer usable: poll again, or seek.
     """

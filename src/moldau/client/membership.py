@@ -14,6 +14,7 @@ One callback is with the user at a time, and the answer to an old request change
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.membership_events import (
@@ -42,9 +43,12 @@ from moldau.client.membership_events import (
     Tick,
     Unsubscribed,
 )
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 
-JITTER = 0.2
+JITTER: Final = 0.2
+MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+"""The coordinator is another one, or there is none."""
 
 
 class Membership(ABC):
@@ -189,15 +193,13 @@ class Membership(ABC):
     def _begin_poll(self) -> None:
         self._is_polled = True
         self._poll_deadline = None
-        if self._failure is not None and self._is_final(self._failure):
-            self._effects.append(Fail(self._failure))
+        failure = self._failure
+        if isinstance(failure, KafkaError) and failure.code is ErrorCode.FENCED_INSTANCE_ID:
+            # To join again would fence the one who has taken over.
+            self._effects.append(Fail(failure))
         else:
             self._failure = None
         self._is_expired = False
-
-    def _is_final(self, _failure: ClientError) -> bool:
-        """Whether trying again would only do harm."""
-        return False
 
     def _expire(self) -> None:
         deadline = self._poll_deadline
