@@ -141,6 +141,7 @@ BROKER_HONOURED: Final[Table] = {
     "num.recovery.threads.per.data.dir": "at the start",
     # Internal topics.
     "offset.metadata.max.bytes": "",
+    "offsets.commit.timeout.ms": "",
     "offsets.retention.check.interval.ms": "",
     "offsets.retention.minutes": "",
     "offsets.topic.num.partitions": _CREATED,
@@ -226,7 +227,6 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "num.network.threads": _LOOP,
     "num.replica.alter.log.dirs.threads": "partitions move between directories one by one",
     "num.replica.fetchers": _CLUSTER,
-    "offsets.commit.timeout.ms": "an answer waits until it is stored, however long that takes",
     "offsets.load.buffer.size": "a coordinator reads its log in slices of 64 KB",
     "offsets.topic.compression.codec": "coordinators' records are not compressed",
     "principal.builder.class": _CODE,
