@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.broker.coordinators.patience import Patience
 from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
@@ -37,6 +38,11 @@ class GroupCoordinator(Coordinator):
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
         return _RECORD_TYPES
+
+    def make_patience(self) -> Patience:
+        """Return how long groups wait."""
+        broker = self._broker
+        return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Have groups look at their topics again; forget what was committed for those that went."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from moldau._native.records import Record
 from moldau.broker.coordinators.loading import Loading
+from moldau.broker.coordinators.patience import Patience
 from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
 from moldau.coordination.machine import (
     NO_PRODUCER,
@@ -75,6 +76,7 @@ class Shard:
         environment: Environment,
         watch: ShardWatch,
         perform: Callable[["Shard", Effect], None],
+        patience: Patience | None = None,
     ) -> None:
         self.replica = replica
         self.epoch = replica.leader_epoch
@@ -85,8 +87,11 @@ class Shard:
         self._environment = environment
         self._watch = watch
         self._perform = perform
+        self._patience = patience
         self._tickets = count()
         self._waiting: dict[Ticket, Then] = {}
+        self._parked: set[Ticket] = set()  # those of them who wait for what others do
+        self._is_stopping = False
         self._timers: dict[tuple[type, Hashable], Timer] = {}
         """By key and its type: named tuples of different types are equal otherwise."""
         self._end = Offset(0)  # behind the last record of this shard that may not be committed
@@ -130,8 +135,15 @@ class Shard:
         for timer in timers.values():
             timer.cancel()
         waiting, self._waiting = self._waiting, {}
+        self._parked.clear()
         for then in waiting.values():
             then(refusal)
+
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops. What is recorded is answered."""
+        self._is_stopping = True
+        for ticket in sorted(self._parked):
+            self._answer(ticket, Refusal(ErrorCode.NOT_COORDINATOR, "The broker stops."))
 
     def lose(self, error: AppendError | ReplicaError) -> None:
         """What was decided is not in the log: forget it, and begin again with what is."""
@@ -162,6 +174,7 @@ class Shard:
             self._answer(ticket, refused)
         except Exception:
             self._waiting.pop(ticket, None)
+            self._parked.discard(ticket)
             raise
 
     def write_marker(
@@ -232,7 +245,11 @@ class Shard:
                 self._set_timer(effect)
             elif isinstance(effect, CancelTimer):
                 self._cancel_timer(effect.key)
+        if ticket is not None and decision.response is None:
+            self._parked.add(ticket)
         self._settle(decision, ticket)
+        if self._is_stopping:
+            self.let_go()
 
     # Recording.
 
@@ -296,7 +313,10 @@ class Shard:
         if log is None or log.high_watermark >= self._end:
             self._carry_out(decision, ticket)
         else:
-            self.replica.wait_stored(self._end, _Pending(self, decision, ticket))
+            pending = _Pending(self, decision, ticket)
+            self.replica.wait_stored(self._end, pending)
+            if self._patience is not None and decision.response is not None:
+                self._patience.begin(pending)
 
     def _carry_out(self, decision: Decision, ticket: Ticket | None) -> None:
         if ticket is not None and decision.response is not None:
@@ -315,8 +335,14 @@ class Shard:
             except Exception as error:  # noqa: BLE001 - others wait for the same commit
                 self._watch.failed(self.replica.partition, error)
 
+    def give_up(self, ticket: Ticket | None) -> None:
+        """Let somebody wait no longer for a commit, which may yet come."""
+        if ticket is not None:
+            self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
+
     def _answer(self, ticket: Ticket, response: object) -> None:
         then = self._waiting.pop(ticket, None)
+        self._parked.discard(ticket)
         if then is not None:
             then(response)
 
@@ -342,20 +368,27 @@ class Shard:
 class _Pending:
     """A decision that waits for its commit."""
 
-    __slots__ = ("_decision", "_shard", "_ticket")
+    __slots__ = ("_decision", "_shard", "_ticket", "is_done")
 
     def __init__(self, shard: Shard, decision: Decision, ticket: Ticket | None) -> None:
         self._shard = shard
         self._decision = decision
         self._ticket = ticket
+        self.is_done = False
 
     def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on."""
+        self.is_done = True
         self._shard.committed(self._decision, self._ticket)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:  # noqa: ARG002
         """Have the shard begin again."""
+        self.is_done = True
         self._shard.lose(error)
+
+    def expire(self) -> None:
+        """Let who asked go."""
+        self._shard.give_up(self._ticket)
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:

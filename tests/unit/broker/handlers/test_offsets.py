@@ -5,6 +5,7 @@ import pytest
 from moldau.broker.handlers.offset_commit import handle_offset_commit
 from moldau.broker.handlers.offset_delete import handle_offset_delete
 from moldau.broker.handlers.offset_fetch import handle_offset_fetch
+from moldau.log.config import Durability
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -98,6 +99,27 @@ class TestCommit:
     def test_a_coordinator_that_is_not_here(self, world: World) -> None:
         world.broker.image.replay(RemoveTopicRecord(topic_id=b"offsets".ljust(16, b".")))
         assert commit(world, 0) == {(TOPIC, 0): ErrorCode.NOT_COORDINATOR}
+
+    def test_a_disk_that_takes_too_long(self) -> None:
+        world = World(durability=Durability.FSYNC)
+        world.create()
+        world.create("__consumer_offsets", topic_id=b"offsets".ljust(16, b"."))
+        world.environment.run()
+        rows = [OffsetCommitRequestPartition(partition_index=0, committed_offset=5)]
+        topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=rows)]
+        request = OffsetCommitRequest(group_id=GROUP, topics=topics)
+
+        assert world.ask(handle_offset_commit, request, 9) is None
+        world.flush()
+        world.environment.run(4.9)
+        assert not world.connection.answers
+        world.environment.run(0.2)
+
+        (row,) = world.connection.answer.topics[0].partitions
+        assert row.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        # It is committed all the same, when the disk is there again.
+        world.sync()
+        assert fetch(world, 0).topics[0].partitions[0].committed_offset == 5
 
 
 class TestFetch:

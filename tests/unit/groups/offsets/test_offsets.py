@@ -358,7 +358,7 @@ def test_a_tombstone_of_what_is_not_there_is_nothing(world: GroupWorld) -> None:
     key = OffsetCommitKey(group="nobody", topic=TOPIC, partition=0)
     world.machine.replay(Offset(0), ProducerId(-1), key, None)
     assert not world.machine.groups
-    assert not world.machine.offsets.has_offsets("nobody")
+    assert not world.machine.offsets.of("nobody")
 
 
 def test_a_simple_group_is_an_empty_classic_group(world: GroupWorld) -> None:
@@ -366,7 +366,7 @@ def test_a_simple_group_is_an_empty_classic_group(world: GroupWorld) -> None:
     group = world.machine.groups[GROUP]
     assert (group.type.value, group.state_name, group.protocol_type) == ("classic", "Empty", "")
     assert group.is_empty
-    assert world.machine.offsets.committed(GROUP, TOPIC, 0) == 5
-    assert world.machine.offsets.committed(GROUP, TOPIC, 1) is None
+    assert group.expires_offsets_since(7) == 7
+    group.check_delete()
     asked = commit(generation_id_or_member_epoch=3, member_id="m")
     assert world.ask(asked) == ErrorCode.UNKNOWN_MEMBER_ID
