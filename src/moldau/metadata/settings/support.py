@@ -100,6 +100,21 @@ BROKER_HONOURED: Final[Table] = {
     "producer.id.expiration.ms": "",
     "telemetry.max.bytes": "",
     "transaction.max.timeout.ms": "",
+    # Consumer groups.
+    "group.consumer.assignment.interval.ms": "",
+    "group.consumer.assignors": "uniform and range; no setting names code to load",
+    "group.consumer.heartbeat.interval.ms": "",
+    "group.consumer.max.assignment.interval.ms": "",
+    "group.consumer.max.heartbeat.interval.ms": "",
+    "group.consumer.max.session.timeout.ms": "",
+    "group.consumer.max.size": "",
+    "group.consumer.migration.policy": "",
+    "group.consumer.min.assignment.interval.ms": "",
+    "group.consumer.min.heartbeat.interval.ms": "",
+    "group.consumer.min.session.timeout.ms": "",
+    "group.consumer.regex.refresh.interval.ms": "",
+    "group.consumer.session.timeout.ms": "",
+    "group.coordinator.rebalance.protocols": "classic is always in use",
     # Classic groups.
     "group.initial.rebalance.delay.ms": "",
     "group.max.session.timeout.ms": "",
@@ -290,7 +305,14 @@ TOPIC_NOT_HONOURED: Final[Table] = {
 TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
-    GroupSettings: ({}, {"*": _GROUPS, "share.*": _SHARES}),
+    GroupSettings: (
+        {
+            "consumer.assignment.interval.ms": "",
+            "consumer.heartbeat.interval.ms": "",
+            "consumer.session.timeout.ms": "",
+        },
+        {"*": _GROUPS, "share.*": _SHARES},
+    ),
     ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
     BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
     ClientQuotaSettings: ({}, {"*": _QUOTAS}),
