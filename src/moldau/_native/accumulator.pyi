@@ -83,7 +83,7 @@ class PendingBatch:
         producer_id: int,
         producer_epoch: int,
         base_sequence: int,
-        is_transactional: bool = False,  # noqa: FBT001, FBT002 - beside the numbers of a header
+        is_transactional: bool = False,
     ) -> bytes:
         """Return the encoded batch with these in its header."""
     def split(self, first: bytes, second: bytes) -> list[PendingBatch]:

@@ -27,7 +27,7 @@ HINTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "lower transaction.timeout.ms, or raise the broker's "
     "transaction.max.timeout.ms",
     ErrorCode.CONCURRENT_TRANSACTIONS: "the transaction before it is being ended: try again",
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "ask for the right to use the transactional id",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "ask for the right to use the id",
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "no producer has used it, or it has expired",
     ErrorCode.INVALID_RECORD_STATE: "its acquisition lock has expired: others may have it now",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "wait, or check the broker's log",

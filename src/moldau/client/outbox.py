@@ -143,7 +143,7 @@ class Outbox:
         self.next_time: float | None = None
         """When to tick next, at the latest; None if there is nothing to wait for."""
 
-    def handle(self, event: Event, now: float) -> list[Effect]:
+    def handle(self, event: Event, now: float) -> list[Effect]:  # noqa: C901, PLR0912 - an event each
         """Take notice of what has happened; return what to do about it."""
         match event:
             case Closed(batches):
@@ -253,7 +253,7 @@ class Outbox:
     def _try_again(
         self, partition: PartitionOutbox, shipment: Shipment, error: Exception, now: float
     ) -> None:
-        if shipment.attempts > self._rules.retries or self._end is not None:
+        if shipment.attempts > self._rules.retries:
             self._give_up(partition, shipment, error)
         elif partition.unacked[0] is shipment:
             wait = min(

@@ -175,6 +175,10 @@ class Producer(Transactional):
         self._background.run(self._producer.start(is_threaded=True))
         self._append = self._producer._append  # noqa: SLF001 - its other face
 
+    @property
+    def _transactional(self) -> AsyncTransactional:
+        return self._producer
+
     def send(
         self,
         topic: str,

@@ -122,7 +122,7 @@ class Transactions:
         self._needs_epoch = False  # sequence numbers have a gap
         self._questions: list[Question] = []  # the first is asked, or will be again
         self._is_asking = False
-        self._is_unsure = False  # whether the first was done, because its answer was lost
+        self._is_unsure = False  # whether the first was done: an answer was lost
         self._attempts = 0
         self._effects: list[Effect] = []
         self.next_time: float | None = None
@@ -282,7 +282,6 @@ class Transactions:
     # What coordinators answer.
 
     def _take(self, reply: Replied, now: float) -> None:
-        self._is_unsure = False
         if not self._questions:
             return  # the producer is dead, and nobody wants to know
         question = self._questions[0]

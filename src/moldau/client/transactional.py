@@ -151,27 +151,30 @@ class Transactional:
     """Transactions for the synchronous producer; see `AsyncTransactional`."""
 
     _background: BackgroundLoop
-    _producer: AsyncTransactional
+
+    @property
+    @abstractmethod
+    def _transactional(self) -> AsyncTransactional: ...
 
     def init_transactions(self, *, keep_prepared: bool = False) -> None:
         """Take over the `transactional.id`, once; see `AsyncTransactional.init_transactions`."""
-        self._background.run(self._producer.init_transactions(keep_prepared=keep_prepared))
+        self._background.run(self._transactional.init_transactions(keep_prepared=keep_prepared))
 
     def begin_transaction(self) -> None:
         """Begin a transaction; what is sent from now on belongs to it."""
-        self._background.run(self._producer.begin_transaction())
+        self._background.run(self._transactional.begin_transaction())
 
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commit a consumer's offsets with the transaction."""
-        self._background.run(self._producer.send_offsets(offsets, group))
+        self._background.run(self._transactional.send_offsets(offsets, group))
 
     def commit_transaction(self) -> None:
         """Deliver what was sent, then make all of it visible."""
-        self._background.run(self._producer.commit_transaction())
+        self._background.run(self._transactional.commit_transaction())
 
     def abort_transaction(self) -> None:
         """Give up the transaction: nothing of it becomes visible."""
-        self._background.run(self._producer.abort_transaction())
+        self._background.run(self._transactional.abort_transaction())
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -181,18 +184,18 @@ class Transactional:
             yield
             self.commit_transaction()
         except BaseException as error:
-            self._background.run(self._producer.abandon_transaction(error))
+            self._background.run(self._transactional.abandon_transaction(error))
             raise
 
     def prepare_transaction(self) -> PreparedTransaction:
         """Deliver everything, so that only the decision is missing; return the name for it."""
-        return self._background.run(self._producer.prepare_transaction())
+        return self._background.run(self._transactional.prepare_transaction())
 
     def complete_transaction(self, decided: PreparedTransaction | None) -> None:
         """Commit the prepared transaction if it is the one that was decided for; else abort it."""
-        self._background.run(self._producer.complete_transaction(decided))
+        self._background.run(self._transactional.complete_transaction(decided))
 
     @property
     def prepared_transaction(self) -> PreparedTransaction | None:
         """The transaction that is prepared, also by an earlier producer; None if there is none."""
-        return self._producer.prepared_transaction
+        return self._transactional.prepared_transaction

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 from moldau.client.cluster import Cluster
@@ -143,10 +144,8 @@ class Transactor:
     async def leave(self) -> None:
         """Abort what is open: whoever closes a producer in a transaction has not committed it."""
         if self.transactions.state in (State.OPEN, State.FAILED):
-            try:
+            with suppress(ClientError):  # if it fails, the coordinator aborts it after its timeout
                 await self.call(Operation.ABORT, End(is_commit=False))
-            except ClientError:
-                pass  # the coordinator aborts it after its timeout
 
     def stop(self, error: ClientError) -> None:
         """Look at the clock no more, and let go who waits."""
