@@ -61,6 +61,10 @@ from moldau.client.transaction_events import (
     Tick,
     Wanted,
 )
+from moldau.protocol.errors import ErrorCode
+
+ENDING_SECONDS: Final = 0.02
+"""How soon to ask again while the last transaction's markers are written: that is soon done."""
 
 
 class State(Enum):
@@ -287,8 +291,12 @@ class Transactions:
         question = self._questions[0]
         verdict, error = worst(question, reply.codes, self._name)
         if verdict is Verdict.RETRY:
-            self._ask_later(now)
+            is_ending = ErrorCode.CONCURRENT_TRANSACTIONS in reply.codes
+            self._ask_later(now, ENDING_SECONDS if is_ending else None)
             return
+        if error is not None and isinstance(question, AskPartitions | AskGroup):
+            # What is refused now may have begun a transaction before: the next epoch ends it.
+            self._needs_epoch = self._needs_epoch or self._is_unsure
         self._drop_first()
         if error is None:
             self._succeed(question, reply)
@@ -414,14 +422,15 @@ class Transactions:
             return True
         return self._is_unsure and not isinstance(question, AskOffsets)
 
-    def _ask_later(self, now: float) -> None:
+    def _ask_later(self, now: float, backoff: float | None = None) -> None:
         self._is_asking = False
         if not self._questions:
             return
         if self.state in (State.FAILED, State.ABORTING) and not self._must_know():
             self._drop_first()
             return
-        wait = min(self._rules.backoff * 2 ** min(self._attempts, 20), self._rules.backoff_max)
+        least = min(self._rules.backoff, backoff or self._rules.backoff)
+        wait = min(least * 2 ** min(self._attempts, 20), self._rules.backoff_max)
         self._attempts += 1
         self.next_time = now + wait * (0.8 + 0.4 * self._chance())
 
