@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moldau._native.fetched import Record
     from moldau.client import errors
+    from moldau.client.acknowledgements import AcknowledgeType
     from moldau.client.admin import Admin, AsyncAdmin
     from moldau.client.arrow_records import ArrowRecords
     from moldau.client.consumer import AsyncConsumer, Consumer
     from moldau.client.descriptions import ConfigResource, ResourceType
+    from moldau.client.group_metadata import GroupMetadata
     from moldau.client.producer import AsyncProducer, Producer
+    from moldau.client.share_consumer import AsyncShareConsumer, ShareConsumer
+    from moldau.client.transactional import PreparedTransaction
     from moldau.kernel.ids import TopicPartition
 
 __version__ = "0.1.0.dev0"
@@ -26,13 +30,18 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Producer",
     "Consumer",
+    "ShareConsumer",
     "Admin",
     "AsyncProducer",
     "AsyncConsumer",
+    "AsyncShareConsumer",
     "AsyncAdmin",
     "Record",
     "ArrowRecords",
     "TopicPartition",
+    "AcknowledgeType",
+    "GroupMetadata",
+    "PreparedTransaction",
     "ConfigResource",
     "ResourceType",
     "errors",
@@ -45,6 +54,11 @@ _MODULES = {
     "AsyncProducer": "moldau.client.producer",
     "AsyncConsumer": "moldau.client.consumer",
     "AsyncAdmin": "moldau.client.admin",
+    "ShareConsumer": "moldau.client.share_consumer",
+    "AsyncShareConsumer": "moldau.client.share_consumer",
+    "AcknowledgeType": "moldau.client.acknowledgements",
+    "GroupMetadata": "moldau.client.group_metadata",
+    "PreparedTransaction": "moldau.client.transactional",
     "Record": "moldau._native.fetched",
     "ArrowRecords": "moldau.client.arrow_records",
     "TopicPartition": "moldau.kernel.ids",

@@ -9,8 +9,8 @@ from typing import Final
 import confluent_kafka
 import pytest
 
+from moldau import Consumer
 from moldau.client.admin import Admin
-from moldau.client.consumer import Consumer
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import (
     AbortableTransactionError,

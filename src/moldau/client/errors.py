@@ -92,6 +92,10 @@ class ClosedError(ClientError):
     """The client was closed."""
 
 
+class AcknowledgementError(ClientError):
+    """A record of a share group cannot be acknowledged, or was not when it had to be."""
+
+
 class TransactionError(ClientError):
     """A transaction does not go on."""
 

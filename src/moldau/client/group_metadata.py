@@ -1,6 +1,6 @@
 """What a transaction has to know of a consumer: its group, its membership, and offsets to store."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class GroupMetadata(NamedTuple):
@@ -19,3 +19,21 @@ class CommittedOffset(NamedTuple):
     offset: int
     metadata: str = ""
     leader_epoch: int = -1
+
+
+class StoredOffset(Protocol):
+    """Whatever says how far a group has read, as a consumer's own commits do."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def metadata(self) -> str: ...
+    @property
+    def leader_epoch(self) -> int: ...
+
+
+def stored(offset: StoredOffset | int) -> CommittedOffset:
+    """Return what is stored for a bare offset, or for one that has more to say."""
+    if isinstance(offset, int):
+        return CommittedOffset(offset)
+    return CommittedOffset(offset.offset, offset.metadata, offset.leader_epoch)

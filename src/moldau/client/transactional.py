@@ -11,13 +11,13 @@ from moldau.client.errors import (
     FatalTransactionError,
     TransactionStateError,
 )
-from moldau.client.group_metadata import CommittedOffset, GroupMetadata
+from moldau.client.group_metadata import GroupMetadata, StoredOffset, stored
 from moldau.client.sender import Sender
 from moldau.client.transaction_events import End, Operation, Prepare, SendOffsets
 from moldau.client.transactor import Transactor
 from moldau.kernel.ids import TopicPartition
 
-Offsets = Mapping[TopicPartition, CommittedOffset | int] | Mapping[tuple[str, int], int]
+Offsets = Mapping[tuple[str, int], StoredOffset | int] | Mapping[TopicPartition, StoredOffset | int]
 """For each partition the offset of the next record to read."""
 
 
@@ -68,12 +68,7 @@ class AsyncTransactional:
         group's name alone, that is not checked.
         """
         named = GroupMetadata(group) if isinstance(group, str) else group
-        wanted = {
-            TopicPartition(*key): offset
-            if isinstance(offset, CommittedOffset)
-            else CommittedOffset(offset)
-            for key, offset in offsets.items()
-        }
+        wanted = {TopicPartition(*key): stored(offset) for key, offset in offsets.items()}
         await self._transactor().call(Operation.SEND_OFFSETS, SendOffsets(named, wanted))
 
     async def commit_transaction(self) -> None:
