@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from moldau.client.admin import Admin
+from moldau.client.admin_shares import ShareGroupDescription, SharePartitionOffset
 from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import AcknowledgementError, ConfigError, KafkaError
 from moldau.client.producer import Producer
 from moldau.client.share_consumer import Acknowledged, AcknowledgeType, ShareConsumer
+from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.wire import wait_for
 
 BROKERS = ["apache"]  # "moldau" comes in here with its share coordinator
 
@@ -268,3 +271,43 @@ def test_settings_are_checked(served: RunningBroker) -> None:
         pytest.raises(ValueError, match="subscribe"),
     ):
         consumer.poll(0)
+
+
+def test_an_administrator_sees_and_moves_a_share_group(
+    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+) -> None:
+    produce(served, topic, 10)
+    place = TopicPartition(topic, 0)
+    consumer = consume()
+    read(consumer, 10)
+    consumer.commit()
+    with Admin(served.bootstrap_servers) as admin:
+        described = admin.describe_share_groups([topic, "absent"])
+        group = described[topic]
+        assert isinstance(group, ShareGroupDescription)
+        [member] = group.members
+        assert (group.state, group.assignor) == ("Stable", "simple")
+        assert (member.client_id, member.subscription) == ("moldau", {topic})
+        assert member.assignment == {place}
+        absent = described["absent"]
+        assert isinstance(absent, KafkaError)
+        assert absent.code is ErrorCode.GROUP_ID_NOT_FOUND
+
+        def offset() -> SharePartitionOffset:
+            found = admin.list_share_group_offsets(topic)[place]
+            assert isinstance(found, SharePartitionOffset)
+            return found
+
+        # What is stored of the start moves with the next acknowledgement; the lag is exact.
+        wait_for(lambda: offset().lag == 0)
+        with pytest.raises(KafkaError) as caught:
+            admin.alter_share_group_offsets(topic, {place: 4})
+        assert caught.value.code is ErrorCode.NON_EMPTY_GROUP
+        consumer.close()
+        assert admin.alter_share_group_offsets(topic, {place: 4}) == {place: None}
+        assert offset().start_offset == 4
+        again = consume()
+        assert [value for value, _ in read(again, 6)] == [b"%03d" % n for n in range(4, 10)]
+        again.close()
+        assert admin.delete_share_group_offsets(topic, [topic]) == {topic: None}
+        assert admin.list_share_group_offsets(topic, [place]) == {place: None}

@@ -11,7 +11,8 @@ import pytest
 
 from moldau import Consumer
 from moldau.client.admin import Admin
-from moldau.client.descriptions import ListedOffset
+from moldau.client.admin_transactions import TransactionDescription
+from moldau.client.descriptions import ActiveProducer, ListedOffset
 from moldau.client.errors import (
     AbortableTransactionError,
     FatalTransactionError,
@@ -21,6 +22,7 @@ from moldau.client.errors import (
     TransactionStateError,
 )
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
+from moldau.client.outbox_events import Identity
 from moldau.client.producer import Producer
 from moldau.client.transactional import PreparedTransaction
 from moldau.kernel.ids import TopicPartition
@@ -332,3 +334,75 @@ def test_cut_connections_leave_no_transaction_in_part(
         served.proxy.is_calm = True
     assert served.proxy.cuts > cuts + 3
     assert read(served, topic) == expected
+
+
+def test_an_administrator_sees_open_transactions_and_fences_their_producers(
+    served: Served, producer: Producer, topic: str
+) -> None:
+    producer.begin_transaction()
+    producer.send(topic, b"open", partition=1).result(30)
+    with Admin(served.servers) as admin:
+        mine = {each.transactional_id: each for each in admin.list_transactions(states=["Ongoing"])}
+        assert mine[topic].state == "Ongoing"
+        others = admin.list_transactions(states=["Ongoing"], running_longer_than_ms=10_000_000)
+        assert topic not in [each.transactional_id for each in others]
+        assert topic in [
+            each.transactional_id
+            for each in admin.list_transactions(producer_ids=[mine[topic].producer_id])
+        ]
+        with pytest.raises(KafkaError, match="state nonsense"):
+            admin.list_transactions(states=["nonsense"])
+        described = admin.describe_transactions([topic, "absent"])
+        found, absent = described[topic], described["absent"]
+        assert isinstance(found, TransactionDescription)
+        assert (found.state, found.timeout_ms) == ("Ongoing", 60_000)
+        assert found.partitions == {TopicPartition(topic, 1)}
+        assert found.start_time_ms is not None
+        assert isinstance(absent, KafkaError)
+        assert absent.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        fenced = admin.fence_producers([topic])[topic]
+        assert isinstance(fenced, Identity)
+        assert (fenced.producer_id, fenced.epoch > found.producer_epoch) == (
+            found.producer_id,
+            True,
+        )
+    with pytest.raises(ProducerFencedError):
+        producer.commit_transaction()
+    assert read(served, topic) == []
+
+
+def test_a_hanging_transaction_is_found_and_aborted(
+    served: Served, producer: Producer, topic: str
+) -> None:
+    place = TopicPartition(topic, 2)
+    producer.begin_transaction()
+    producer.send(topic, b"open", partition=2).result(30)
+    with Admin(served.servers) as admin:
+        old = {"max_transaction_timeout_ms": -60_000}  # whatever is there is old enough
+        assert admin.find_hanging_transactions([place], **old) == [], "its coordinator knows it"
+        [open_one] = open_producers(admin, place)
+        # A coordinator of this kind forgets nothing: the marker is written though it would not be.
+        admin.abort_transaction(
+            place,
+            producer_id=open_one.producer_id,
+            producer_epoch=open_one.producer_epoch + served.is_v2,
+            coordinator_epoch=max(0, open_one.coordinator_epoch),
+        )
+        assert open_producers(admin, place) == []
+        with pytest.raises(KafkaError) as caught:
+            admin.abort_transaction(
+                place, producer_id=open_one.producer_id, producer_epoch=0, coordinator_epoch=-1
+            )
+        assert caught.value.code in FENCED_MARKERS
+
+
+FENCED_MARKERS: Final = (
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+)
+
+
+def open_producers(admin: Admin, place: TopicPartition) -> list[ActiveProducer]:
+    found = admin.describe_producers([place])[place]
+    assert isinstance(found, tuple)
+    return [each for each in found if each.transaction_start_offset >= 0]
