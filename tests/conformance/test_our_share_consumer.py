@@ -14,6 +14,7 @@ from moldau.client.share_consumer import Acknowledged, AcknowledgeType, ShareCon
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.conformance.test_readme import examples, run_example
 from tests.wire import wait_for
 
 BROKERS = ["apache"]  # "moldau" comes in here with its share coordinator
@@ -311,3 +312,8 @@ def test_an_administrator_sees_and_moves_a_share_group(
         again.close()
         assert admin.delete_share_group_offsets(topic, [topic]) == {topic: None}
         assert admin.list_share_group_offsets(topic, [place]) == {place: None}
+
+
+@pytest.mark.parametrize("example", examples("ShareConsumer", is_with=True))
+def test_the_documentation_is_right(served: RunningBroker, example: str) -> None:
+    run_example(example, served.bootstrap_servers)

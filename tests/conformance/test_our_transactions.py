@@ -18,6 +18,7 @@ from moldau.client.errors import (
     FatalTransactionError,
     KafkaError,
     ProducerFencedError,
+    RequestTimeoutError,
     TransactionAbortedError,
     TransactionStateError,
 )
@@ -29,6 +30,7 @@ from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.apache_kafka import apache_kafka
 from tests.conformance.brokers import run_moldau
+from tests.conformance.test_readme import examples, run_example
 from tests.fault_proxy import FaultProxy
 
 BROKERS = ["apache", "apache-v1"]  # "moldau" comes in here with its transaction coordinator
@@ -231,6 +233,24 @@ def test_a_member_that_the_group_does_not_know_fails_the_transaction(
         producer.send_offsets({(topic, 0): 1}, f"group-{topic}")
 
 
+def test_what_takes_too_long_says_why_and_can_be_waited_for_again(
+    served: Served, topic: str
+) -> None:
+    settings = {"transactional_id": topic, "max_block_ms": 300, "retry_backoff_max_ms": 100}
+    with Producer(served.servers, **settings) as producer, Admin(served.servers) as admin:
+        producer.init_transactions()
+        producer.begin_transaction()
+        later = {(f"{topic}-later", 0): 5}
+        with pytest.raises(RequestTimeoutError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            producer.send_offsets(later, f"group-{topic}")
+        with pytest.raises(TransactionStateError, match="send_offsets"):
+            producer.commit_transaction()
+        admin.create_topic(f"{topic}-later")
+        producer.send_offsets(later, f"group-{topic}")
+        producer.commit_transaction()
+    assert committed_offset(served, f"group-{topic}", f"{topic}-later") == 5
+
+
 def test_a_record_that_is_refused_fails_the_transaction(
     served: Served, producer: Producer, topic: str
 ) -> None:
@@ -406,3 +426,8 @@ def open_producers(admin: Admin, place: TopicPartition) -> list[ActiveProducer]:
     found = admin.describe_producers([place])[place]
     assert isinstance(found, tuple)
     return [each for each in found if each.transaction_start_offset >= 0]
+
+
+@pytest.mark.parametrize("example", examples("transactional_id", is_with=True))
+def test_the_documentation_is_right(served: Served, example: str) -> None:
+    run_example(example, served.servers)

@@ -119,6 +119,8 @@ class Transactions:
         self.prepared: Identity | None = None
         """Which transaction is prepared: who completes it elsewhere names it so."""
         self.is_v2 = False
+        self.last_error: Exception | None = None
+        """What a coordinator is asked again for; None while it is asked the first time."""
         self._error: TransactionError | None = None  # why it is FAILED or DEAD
         self._operation: Operation | None = None
         self._drain: Drain | None = None
@@ -154,7 +156,8 @@ class Transactions:
                 self._go_on_drained(drain)
             case Replied():
                 self._take(event, now)
-            case NotReplied(_):
+            case NotReplied(error):
+                self.last_error = error
                 self._is_unsure = True
                 self._ask_later(now)
             case Refused(error):
@@ -291,6 +294,7 @@ class Transactions:
         question = self._questions[0]
         verdict, error = worst(question, reply.codes, self._name)
         if verdict is Verdict.RETRY:
+            self.last_error = error
             is_ending = ErrorCode.CONCURRENT_TRANSACTIONS in reply.codes
             self._ask_later(now, ENDING_SECONDS if is_ending else None)
             return
@@ -403,6 +407,7 @@ class Transactions:
     def _drop_first(self) -> None:
         self._questions.pop(0)
         self._is_asking = self._is_unsure = False
+        self.last_error = None
         self._attempts = 0
         self.next_time = None
 

@@ -133,9 +133,10 @@ class Transactor:
             async with asyncio.timeout(limit_ms / 1000):
                 await asyncio.wait([known[1]])
         except TimeoutError:
+            why = self.transactions.last_error
             raise RequestTimeoutError(
                 f"{operation.value}() is not done after max.block.ms={limit_ms}, and goes on: call "
-                "it again to wait for its end"
+                "it again to wait for its end" + (f" ({why})" if why else "")
             ) from None
         if self._calls.get(operation) is known:
             del self._calls[operation]
