@@ -1,7 +1,7 @@
 """Our transactional producer, with transaction.version 2 and with the protocol before it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -238,7 +238,7 @@ def test_what_takes_too_long_says_why_and_can_be_waited_for_again(
 ) -> None:
     settings = {"transactional_id": topic, "max_block_ms": 300, "retry_backoff_max_ms": 100}
     with Producer(served.servers, **settings) as producer, Admin(served.servers) as admin:
-        producer.init_transactions()
+        wait_again(producer.init_transactions)
         producer.begin_transaction()
         later = {(f"{topic}-later", 0): 5}
         with pytest.raises(RequestTimeoutError, match="UNKNOWN_TOPIC_OR_PARTITION"):
@@ -246,9 +246,18 @@ def test_what_takes_too_long_says_why_and_can_be_waited_for_again(
         with pytest.raises(TransactionStateError, match="send_offsets"):
             producer.commit_transaction()
         admin.create_topic(f"{topic}-later")
-        producer.send_offsets(later, f"group-{topic}")
-        producer.commit_transaction()
+        wait_again(lambda: producer.send_offsets(later, f"group-{topic}"))
+        wait_again(producer.commit_transaction)
     assert committed_offset(served, f"group-{topic}", f"{topic}-later") == 5
+
+
+def wait_again(call: Callable[[], None]) -> None:
+    """Call something until it is done, as its errors say."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(RequestTimeoutError):
+            return call()
+    raise AssertionError("it does not end")
 
 
 def test_a_record_that_is_refused_fails_the_transaction(
