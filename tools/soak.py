@@ -95,6 +95,10 @@ PROOFS = (
         ("tests/unit/client/test_membership_model.py",),
         {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
         "client",
+        "model of classic groups",
+        ("tests/unit/groups/classic/test_model.py",),
+        {"MOLDAU_CLASSIC_SEEDS": "20000"},
+        "groups",
     ),
     Proof(
         "the producer under fire",
