@@ -12,7 +12,12 @@ from moldau.client.chunk import Chunk
 from moldau.client.cluster import Cluster, Node
 from moldau.client.committed import visible
 from moldau.client.connection import Connection
-from moldau.client.errors import ClientError, KafkaError
+from moldau.client.errors import (
+    ClientError,
+    KafkaError,
+    RequestTimeoutError,
+    UnreachableError,
+)
 from moldau.client.share_requests import acknowledge_request, fetch_request
 from moldau.client.share_session import Key, ShareSession
 from moldau.client.share_settings import ShareSettings
@@ -40,7 +45,10 @@ class Fetched:
 
     records: list[Record] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
-    errors: list[tuple[TopicPartition, KafkaError]] = field(default_factory=list)
+    errors: list[ClientError] = field(default_factory=list)
+    """What the user has to know."""
+    is_fine: bool = True
+    """Whether more can be asked for at once; else something was refused that may pass."""
 
 
 class ShareLink:
@@ -113,8 +121,11 @@ class ShareLink:
             except ClientError as error:
                 self._lose()
                 fetched.acknowledged += self._all(acks, error)
-                if not (isinstance(error, KafkaError) and error.retriable):
-                    raise
+                fetched.is_fine = False
+                if not _may_pass(error):
+                    fetched.errors.append(error)
+                for name in wanted.values():
+                    self._cluster.forget(name.topic)
                 return fetched
             self._session.answered()
             self.lock_timeout_ms = answer.acquisition_lock_timeout_ms
@@ -208,13 +219,20 @@ class ShareLink:
             if name is None:
                 continue
             if row.error_code:
-                into.errors.append(
-                    (name, KafkaError(row.error_code, f"partition {name}", row.error_message))
-                )
-                leader = row.current_leader
-                self._cluster.learn_leader(name, leader.leader_id, leader.leader_epoch, nodes)
+                self._miss(name, row, nodes, into)
             elif row.acquired_records:
                 self._read_partition(key, name, row, into)
+
+    def _miss(
+        self, name: TopicPartition, row: PartitionData, nodes: Iterable[Node], into: Fetched
+    ) -> None:
+        error = KafkaError(row.error_code, f"partition {name}", row.error_message)
+        leader = row.current_leader
+        if not error.retriable:
+            into.errors.append(error)
+        elif not self._cluster.learn_leader(name, leader.leader_id, leader.leader_epoch, nodes):
+            self._cluster.forget(name.topic)
+            into.is_fine = False
 
     def _read_partition(
         self, key: Key, name: TopicPartition, row: PartitionData, into: Fetched
@@ -230,7 +248,7 @@ class ShareLink:
         except ProtocolError as error:
             # What cannot be read is no gap: somebody else may be able to.
             into.errors.append(
-                (name, KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {name}", str(error)))
+                KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {name}", str(error))
             )
             for offset in counts:
                 held.hand_out(offset)
@@ -242,6 +260,12 @@ class ShareLink:
                 record.delivery_count = count
                 into.records.append(record)
         held.skip(counts)
+
+
+def _may_pass(error: ClientError) -> bool:
+    if isinstance(error, KafkaError):
+        return error.retriable
+    return isinstance(error, UnreachableError | RequestTimeoutError)
 
 
 def _acquired(rows: Iterable[AcquiredRecords]) -> Iterable[tuple[int, int]]:
