@@ -37,6 +37,7 @@ from moldau.protocol.messages.share_fetch import (
 
 LANE: Final = "share"
 RENEWAL_SINCE: Final = 2
+LOST: Final = "its session has ended since, and the records are handed out again"
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ class ShareLink:
     async def fetch(self, wanted: Mapping[Key, TopicPartition]) -> Fetched:
         """Tell what was done with the last records, and acquire more."""
         async with self._lock:
-            fetched = Fetched()
+            fetched = Fetched(acknowledged=self._take_in_vain())
             acks = self._take()
             if any(each.has_renewals for each in acks.values()):
                 fetched.acknowledged += await self._send_acks(acks)
@@ -135,20 +136,26 @@ class ShareLink:
     async def acknowledge(self) -> list[Acknowledged]:
         """Tell what was done with records, and ask for none."""
         async with self._lock:
-            return await self._send_acks(self._take())
+            return self._take_in_vain() + await self._send_acks(self._take())
 
     async def close(self) -> list[Acknowledged]:
         """Tell what was done, and let everything else go to others."""
         async with self._lock:
+            acknowledged = self._take_in_vain()
             acks = self._take()
-            if not self._session.is_open:
-                return []
-            acknowledged = await self._send_acks(acks, is_last=True)
-            self._lose()
+            if self._session.is_open:
+                acknowledged += await self._send_acks(acks, is_last=True)
+                self._lose()
             return acknowledged
 
     def _take(self) -> dict[Key, Acks]:
-        return {key: held.take() for key, held in self._held.items() if held.has_said}
+        taken = {key: held.take() for key, held in self._held.items()}
+        return {key: acks for key, acks in taken.items() if acks.batches}
+
+    def _take_in_vain(self) -> list[Acknowledged]:
+        error = KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND, f"broker {self.node_id}", LOST)
+        taken = {key: held.take_in_vain() for key, held in self._held.items()}
+        return [Acknowledged(self._names[key], taken[key], error) for key in taken if taken[key]]
 
     async def _send_acks(
         self, acks: Mapping[Key, Acks], *, is_last: bool = False
