@@ -72,14 +72,19 @@ class CoordinatorLookup:
         """Believe no longer who is in charge of a key: a broker has said otherwise, or is gone."""
         self._nodes.pop(key, None)
 
-    async def connect(self, key: str) -> Connection:
+    async def connect(self, key: str, lane: str = LANE) -> Connection:
         """Return a connection to the broker in charge of a key."""
-        return await self._cluster.connect(await self.find(key), LANE)
+        return await self._cluster.connect(await self.find(key), lane)
 
-    async def attempt(self, key: str, ask: Callable[[Connection], Awaitable[Result]]) -> Result:
-        """Ask the coordinator once; if it is not the one, or not there, it is forgotten."""
+    async def attempt(
+        self, key: str, ask: Callable[[Connection], Awaitable[Result]], lane: str = LANE
+    ) -> Result:
+        """Ask the coordinator once; if it is not the one, or not there, it is forgotten.
+
+        A broker answers in order: what may be parked there, as a JoinGroup, has its own lane.
+        """
         try:
-            return await ask(await self.connect(key))
+            return await ask(await self.connect(key, lane))
         except KafkaError as error:
             if error.code in MOVED:
                 self.forget(key)
@@ -95,6 +100,7 @@ class CoordinatorLookup:
         what: str,
         *,
         timeout_ms: int | None = None,
+        is_final: Callable[[KafkaError], bool] | None = None,
     ) -> Result:
         """Ask the coordinator until it answers, an error says that it never will, or time is up.
 
@@ -104,7 +110,7 @@ class CoordinatorLookup:
         async def attempt() -> Result:
             return await self.attempt(key, ask)
 
-        return await self._cluster.retry(attempt, what, timeout_ms=timeout_ms)
+        return await self._cluster.retry(attempt, what, timeout_ms=timeout_ms, is_final=is_final)
 
     async def _ask(
         self, connection: Connection, keys: list[str], version: int
