@@ -23,7 +23,6 @@ from moldau.protocol.errors import ErrorCode
 from tests.conformance.apache_kafka import apache_kafka
 from tests.conformance.brokers import RunningBroker, run_broker
 
-
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
