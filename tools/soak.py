@@ -103,6 +103,12 @@ PROOFS = (
         "client",
     ),
     Proof(
+        "model of the producer's transactions",
+        ("tests/unit/client/test_transaction_model.py",),
+        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        "client",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},

@@ -21,9 +21,7 @@ from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.apache_kafka import apache_kafka
-from tests.conformance.brokers import RunningBroker, run_apache
-
-run_group_broker = run_apache  # `run_broker` when ours serves groups
+from tests.conformance.brokers import RunningBroker, run_broker
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -56,7 +54,7 @@ Kind = dict[str, object]
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    with run_group_broker(tmp_path_factory.mktemp("groups"), SETTINGS) as running:
+    with run_broker(tmp_path_factory.mktemp("groups"), SETTINGS) as running:
         yield running
 
 
