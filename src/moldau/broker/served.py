@@ -11,6 +11,8 @@ Handler = Callable[..., Any]
 
 # One line for each: `handlers/<name>.py` has `handle_<name>`.
 _HANDLERS: Final = (
+    "add_offsets_to_txn",
+    "add_partitions_to_txn",
     "alter_configs",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
@@ -25,7 +27,9 @@ _HANDLERS: Final = (
     "describe_producers",
     "describe_quorum",
     "describe_topic_partitions",
+    "describe_transactions",
     "elect_leaders",
+    "end_txn",
     "fetch",
     "find_coordinator",
     "get_telemetry_subscriptions",
@@ -40,6 +44,7 @@ _HANDLERS: Final = (
     "push_telemetry",
     "unregister_broker",
     "update_features",
+    "write_txn_markers",
 )
 
 

@@ -1,0 +1,59 @@
+"""The transactions of one partition, and what is known of them only until a restart."""
+
+from moldau.coordination.machine import Producer, Ticket
+from moldau.coordination.refusal import Refusal
+from moldau.kernel.ids import ProducerEpoch
+from moldau.protocol.errors import ErrorCode
+from moldau.transactions.context import TransactionContext
+from moldau.transactions.transaction import NO_EPOCH, Transaction
+
+
+class TransactionShelf:
+    """What decisions look at; `transactions` is durable, all else is soft."""
+
+    def __init__(self, context: TransactionContext) -> None:
+        self.context = context
+        self.transactions: dict[str, Transaction] = {}
+        """By transactional id; changed by `replay` only."""
+        self.deadlines: dict[str, float] = {}
+        """When transactions time out (monotonic), those that have ended meanwhile as well."""
+        self.waiting: dict[str, list[Ticket]] = {}
+        """Who waits for a prepared transaction to be completed."""
+        self._last_epochs: dict[str, ProducerEpoch] = {}
+
+    @property
+    def record_version(self) -> int:
+        """The version in which records are written."""
+        return 1 if self.context.transaction_version >= 1 else 0
+
+    def get(self, transactional_id: str) -> Transaction:
+        """Return what is known of an id that a producer says to have."""
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "The id is not known here.")
+        return known
+
+    def last_epoch(self, transactional_id: str) -> ProducerEpoch:
+        """Return the epoch that the producer had before, if it may ask once more with it.
+
+        Kafka forgets it with a restart as well.
+        """
+        return self._last_epochs.get(transactional_id, NO_EPOCH)
+
+    def set_last_epoch(self, transactional_id: str, epoch: ProducerEpoch) -> None:
+        """Remember it, or that there is none."""
+        if epoch == NO_EPOCH:
+            self._last_epochs.pop(transactional_id, None)
+        else:
+            self._last_epochs[transactional_id] = epoch
+
+
+def check_owner(known: Transaction, producer: Producer) -> None:
+    """Refuse a producer that is not, or no longer, the transaction's."""
+    id_, epoch = known.owner
+    if producer.id != id_:
+        raise Refusal(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING, "The transactional id has another producer id."
+        )
+    if producer.epoch != epoch:
+        raise Refusal(ErrorCode.PRODUCER_FENCED, "The producer has another epoch by now.")
