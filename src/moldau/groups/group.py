@@ -1,11 +1,14 @@
 """What all kinds of groups can be asked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Protocol
 
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.ids import Offset
+
+PartitionCheck = Callable[[str, bytes, int], None]
+"""Refuses a commit for a partition: its topic's name and id, and its number."""
 
 
 class GroupType(Enum):
@@ -47,8 +50,11 @@ class Group(Protocol):
         *,
         is_transactional: bool,
         version: int,
-    ) -> None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that epoch."""
+    ) -> PartitionCheck | None:
+        """Refuse a commit of somebody who is not, or no longer, a member of that epoch.
+
+        If an older epoch will do for some partitions, return what tells for which.
+        """
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Refuse a member that asks with an old epoch."""

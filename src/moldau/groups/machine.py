@@ -5,9 +5,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.groups.context import GroupContext
+from moldau.groups.offsets.commit import commit_offsets, commit_transactional_offsets
+from moldau.groups.offsets.delete import ForgetTopics, delete_offsets, forget_topics
+from moldau.groups.offsets.expiry import OffsetExpiry, begin_offset_expiry, expire_offsets
+from moldau.groups.offsets.fetch import FetchOffsets, fetch_offsets
+from moldau.groups.offsets.replay import replay_legacy_offset, replay_offset
+from moldau.groups.offsets.simple_group import replay_group
+from moldau.groups.offsets.store import CommittedOffsets
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
+from moldau.protocol.messages.offset_commit import OffsetCommitRequest
+from moldau.protocol.messages.offset_delete import OffsetDeleteRequest
+from moldau.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from moldau.protocol.schema import Message
+from moldau.protocol.stored.offsets import GroupMetadataKey, LegacyOffsetCommitKey, OffsetCommitKey
 
 if TYPE_CHECKING:
     from moldau.groups.group import Group
@@ -24,6 +35,7 @@ class GroupMachine:
         self.context = context
         self.groups: dict[str, Group] = {}
         """Durable, like everything that `replay` changes."""
+        self.offsets = CommittedOffsets()
 
     def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
         """Decide a request, or a command of the broker itself."""
@@ -47,17 +59,27 @@ class GroupMachine:
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
         """Have the offsets of a transaction count, or forget them."""
-        raise NotImplementedError
+        self.offsets.end_transaction(producer_id, is_commit=is_commit)
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    FetchOffsets: fetch_offsets,
+    ForgetTopics: forget_topics,
+    OffsetCommitRequest: commit_offsets,
+    OffsetDeleteRequest: delete_offsets,
+    TxnOffsetCommitRequest: commit_transactional_offsets,
+}
 """By type of request or command: `(machine, command, ticket, now)`."""
 
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {OffsetExpiry: expire_offsets}
 """By type of timer: `(machine, key, now)`."""
 
-_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {}
+_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
+    GroupMetadataKey: replay_group,
+    LegacyOffsetCommitKey: replay_legacy_offset,
+    OffsetCommitKey: replay_offset,
+}
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = ()
+_LOADED: Final[tuple[Callable[..., Any], ...]] = (begin_offset_expiry,)
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

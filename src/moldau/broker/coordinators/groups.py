@@ -1,6 +1,6 @@
 """Groups, coordinated by whoever leads their partition of __consumer_offsets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
@@ -8,9 +8,11 @@ from moldau.broker.coordinators.shard import Shard
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
+from moldau.groups.offsets.delete import ForgetTopics
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ class GroupCoordinator(Coordinator):
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
         return _RECORD_TYPES
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Forget what was committed for topics that went."""
+        if removed:
+            topics = [(topic.name, topic.topic_id) for topic in removed]
+            self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
 
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""

@@ -50,6 +50,8 @@ _SEEN_AS: Final = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 
+_SAID_TO_ALL: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
 
 class State(Enum):
     """What a shard is good for."""
@@ -140,7 +142,10 @@ class Shard:
             return
         self._watch.lost(self.replica.partition, error)
         self.state = State.LOADING
-        self._stop(_refusal(error))
+        refusal = _refusal(error)
+        # What is wrong with one decision is nothing for others to hear: they may ask again.
+        code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
+        self._stop(Refusal(code, refusal.message))
         if self.replica.log is not None:
             self._load()
 
@@ -218,6 +223,11 @@ class Shard:
             try:
                 self._append(decision, now)
             except AppendError as error:
+                refusal = _refusal(error)
+                if decision.is_pure and refusal.code is not ErrorCode.NOT_COORDINATOR:
+                    raise refusal from error
+                if ticket is not None:
+                    self._answer(ticket, refusal)
                 self.lose(error)
                 return
         for effect in decision.effects:
