@@ -1,24 +1,27 @@
-"""Several answers that become one."""
+"""Requests in parts: each is asked of somebody else, and one answer tells of all."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar, cast
+from functools import partial
 
-Part = TypeVar("Part")
+from moldau.broker.calls import Call
+
+Then = Callable[[object], None]
+"""Gets what a part is answered with."""
 
 
-class Gathering(Generic[Part]):
-    """Calls `then` with all parts in their order, as soon as the last one is there."""
+def gather(
+    call: Call, parts: Sequence[Callable[[Then], None]], then: Callable[[list[object]], None]
+) -> None:
+    """Begin all parts; `then` gets their outcomes in the parts' order, when all are there."""
+    outcomes: dict[int, object] = {}
 
-    def __init__(self, count: int, then: Callable[[Sequence[Part]], None]) -> None:
-        self._parts: list[Part | None] = [None] * count
-        self._missing = count
-        self._then = then
-        if not count:
-            then(())
+    def done(place: int, outcome: object) -> None:
+        outcomes[place] = outcome
+        if len(outcomes) == len(parts):
+            finished = [outcomes[each] for each in range(len(parts))]
+            call.attempt(partial(then, finished))
 
-    def add(self, number: int, part: Part) -> None:
-        """Take a part; each comes once."""
-        self._parts[number] = part
-        self._missing -= 1
-        if not self._missing:
-            self._then(cast("list[Part]", self._parts))
+    if not parts:
+        then([])
+    for place, part in enumerate(parts):
+        part(partial(done, place))

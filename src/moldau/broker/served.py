@@ -38,6 +38,7 @@ _HANDLERS: Final = (
     "list_config_resources",
     "list_offsets",
     "list_partition_reassignments",
+    "list_transactions",
     "metadata",
     "offset_commit",
     "offset_delete",
@@ -45,21 +46,26 @@ _HANDLERS: Final = (
     "offset_for_leader_epoch",
     "produce",
     "push_telemetry",
+    "txn_offset_commit",
     "unregister_broker",
     "update_features",
     "write_txn_markers",
 )
 
 
+# The version of InitProducerId for two-phase commit, which is off unless a setting says so.
+_WITH_UNSTABLE: Final = frozenset({"init_producer_id"})
+
+
 class Served:
-    """One API that is served, in all its declared stable versions."""
+    """One API that is served, in all its declared stable versions; few in all that there are."""
 
     __slots__ = ("api", "first", "handler", "last")
 
     def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
-        self.last = api.last_stable
+        self.last = api.last if api.module in _WITH_UNSTABLE else api.last_stable
         self.handler = handler or self._handle_first
         """The function that handles its requests, by default imported when it is first needed."""
 

@@ -9,6 +9,7 @@ from moldau._native.records import Batch, read_batches
 from moldau.broker.append_request import AppendRequest, last_of_each
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.coordinators.transactions import is_admitted
 from moldau.coordination.machine import Producer
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -59,10 +60,9 @@ class TransactionalAppend(AppendRequest):
         unknown: dict[TopicPartition, Batch] = {}
         producers = set()
         for replica, batch in self._batches(data):
-            producers.add(
-                Producer(ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch))
-            )
-            if not _is_ongoing(replica, batch):
+            producer = Producer(ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch))
+            producers.add(producer)
+            if not is_admitted(replica, producer):
                 unknown[replica.partition] = batch
         if len(producers) > 1:
             self._refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "more than one producer")
@@ -160,17 +160,6 @@ class TransactionalAppend(AppendRequest):
         for name, partition in self._partitions():
             self._rows.append(self._error_row(name, partition, ReplicaError(code, message)))
         self.end()
-
-
-def _is_ongoing(replica: Replica, batch: Batch) -> bool:
-    """Whether the partition has records of the same transaction, or refuses it anyway."""
-    assert replica.log is not None, "it leads"
-    state = replica.log.producers.states.get(batch.producer_id)
-    if state is None:
-        return False
-    is_fenced = batch.producer_epoch < state.producer_epoch
-    is_same = batch.producer_epoch == state.producer_epoch
-    return is_fenced or (is_same and state.transaction_first_offset >= 0)
 
 
 def _own(data: memoryview, frame: Frame) -> bytearray:

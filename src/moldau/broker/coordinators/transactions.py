@@ -9,7 +9,7 @@ from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.first_sequences import FirstSequences
 from moldau.broker.coordinators.marking import Marking
 from moldau.broker.coordinators.shard import Shard, Then
-from moldau.coordination.machine import Effect
+from moldau.coordination.machine import Effect, Producer
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import ProducerId, TopicPartition
@@ -17,6 +17,7 @@ from moldau.metadata.features import TRANSACTION_VERSION
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored import transaction_state
+from moldau.replication.replica import Replica
 from moldau.transactions.commands import (
     AGAIN,
     DONE,
@@ -103,6 +104,16 @@ class TransactionCoordinator(Coordinator):
             then(errors)
 
         self.submit(command.transactional_id, command, answer)
+
+
+def is_admitted(replica: Replica, producer: Producer) -> bool:
+    """Whether nobody need be asked: the partition has the transaction, or refuses it anyway."""
+    state = None if replica.log is None else replica.log.producers.states.get(producer.id)
+    if state is None:
+        return False
+    if producer.epoch == state.producer_epoch:
+        return state.transaction_first_offset >= 0
+    return producer.epoch < state.producer_epoch
 
 
 def _ignore(_outcome: object) -> None:

@@ -8,6 +8,7 @@ from moldau.broker.calls import Call
 from moldau.broker.handlers.producer_errors import seen_code
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.shards import shard_of
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_offsets_to_txn import (
@@ -28,8 +29,8 @@ def handle_add_offsets_to_txn(
     groups = broker.coordinators.groups
     index = groups.partition_of(request.group_id)
     if index is None:
-        # There is no group yet whose offsets could be committed.
-        return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        # Clients look for the group's coordinator after this, and the topic is made then.
+        index = shard_of(request.group_id, broker.settings.offsets_topic_num_partitions)
     command = AddPartitions(
         request.transactional_id,
         Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),

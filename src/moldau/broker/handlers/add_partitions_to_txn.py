@@ -3,13 +3,13 @@
 From v4 on an id's partitions may also only be asked for, whether they are in its transaction.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Gathering
+from moldau.broker.gathering import Then, gather
 from moldau.broker.handlers.producer_errors import seen_code
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
@@ -30,7 +30,6 @@ FENCED_SINCE: Final = 2
 SEVERAL_SINCE: Final = 4
 
 Codes = Mapping[TopicPartition, ErrorCode]
-Then = Callable[[Codes], None]
 
 
 def handle_add_partitions_to_txn(
@@ -40,12 +39,8 @@ def handle_add_partitions_to_txn(
     transactions = (
         request.transactions if call.version >= SEVERAL_SINCE else (_normalized(request),)
     )
-    gathering = Gathering[Codes](
-        len(transactions),
-        lambda results: call.attempt(partial(_answer, call, transactions, results)),
-    )
-    for number, transaction in enumerate(transactions):
-        _add(broker, call, transaction, partial(gathering.add, number))
+    parts = [partial(_add, broker, call, transaction) for transaction in transactions]
+    gather(call, parts, partial(_answer, call, transactions))
     return None
 
 
@@ -112,8 +107,9 @@ def _is_known(broker: Broker, partition: TopicPartition) -> bool:
 def _answer(
     call: Call,
     transactions: Sequence[AddPartitionsToTxnTransaction],
-    results: Sequence[Codes],
+    results: Sequence[object],
 ) -> None:
+    codes_of_each = cast("Sequence[Codes]", results)
     answered = [
         AddPartitionsToTxnResult(
             transactional_id=transaction.transactional_id,
@@ -131,7 +127,7 @@ def _answer(
                 for topic in transaction.topics
             ],
         )
-        for transaction, codes in zip(transactions, results, strict=True)
+        for transaction, codes in zip(transactions, codes_of_each, strict=True)
     ]
     if call.version >= SEVERAL_SINCE:
         call.answer(AddPartitionsToTxnResponse(results_by_transaction=answered))

@@ -1,12 +1,12 @@
 """DescribeTransactions v0."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Gathering
+from moldau.broker.gathering import Then, gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_transactions import (
@@ -24,35 +24,28 @@ def handle_describe_transactions(
 ) -> DescribeTransactionsResponse | None:
     """Tell how far the transactions of some ids are."""
     ids = request.transactional_ids
-    gathering = Gathering[TransactionState](
-        len(ids), lambda states: call.attempt(partial(_answer, call, states))
-    )
-    for number, transactional_id in enumerate(ids):
-        add = partial(gathering.add, number)
-        if transactional_id:
-            broker.coordinators.transactions.submit(
-                transactional_id,
-                DescribeTransaction(transactional_id),
-                partial(_show, transactional_id, add),
-            )
-        else:
-            add(_refused(transactional_id, ErrorCode.INVALID_REQUEST))
+    parts = [partial(_describe, broker, each) for each in ids]
+    gather(call, parts, partial(_answer, call, ids))
     return None
 
 
-def _answer(call: Call, states: Sequence[TransactionState]) -> None:
+def _describe(broker: Broker, transactional_id: str, then: Then) -> None:
+    if transactional_id:
+        broker.coordinators.transactions.submit(
+            transactional_id, DescribeTransaction(transactional_id), then
+        )
+    else:
+        then(Refusal(ErrorCode.INVALID_REQUEST, "A transactional id is not empty."))
+
+
+def _answer(call: Call, ids: Sequence[str], outcomes: Sequence[object]) -> None:
+    states = [_shown(*each) for each in zip(ids, outcomes, strict=True)]
     call.answer(DescribeTransactionsResponse(transaction_states=states))
-
-
-def _show(
-    transactional_id: str, add: Callable[[TransactionState], None], outcome: object
-) -> None:
-    add(_shown(transactional_id, outcome))
 
 
 def _shown(transactional_id: str, outcome: object) -> TransactionState:
     if isinstance(outcome, Refusal):
-        return _refused(transactional_id, outcome.code)
+        return TransactionState(transactional_id=transactional_id, error_code=outcome.code)
     assert isinstance(outcome, Transaction)
     topics: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in sorted(outcome.partitions):
@@ -66,7 +59,3 @@ def _shown(transactional_id: str, outcome: object) -> TransactionState:
         producer_epoch=outcome.producer_epoch,
         topics=[TopicData(topic=name, partitions=indexes) for name, indexes in topics.items()],
     )
-
-
-def _refused(transactional_id: str, code: ErrorCode) -> TransactionState:
-    return TransactionState(transactional_id=transactional_id, error_code=code)

@@ -5,15 +5,16 @@ v2 tells the version of transactions, by which markers that come late are known 
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.marking import MarkerOrder, write_marker
-from moldau.broker.gathering import Gathering
+from moldau.broker.gathering import gather
 from moldau.coordination.machine import Producer
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
-from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -26,29 +27,26 @@ def handle_write_txn_markers(
     broker: Broker, call: Call, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | None:
     """End transactions in partitions that are led here."""
-    orders = [
-        (
-            TopicPartition(topic.name, index),
-            MarkerOrder(
-                Producer(ProducerId(marker.producer_id), ProducerEpoch(marker.producer_epoch)),
-                marker.transaction_result,
-                marker.coordinator_epoch,
-                marker.transaction_version,
-            ),
-        )
+    parts = [
+        partial(write_marker, broker, TopicPartition(topic.name, index), _order(marker))
         for marker in request.markers
         for topic in marker.topics
         for index in topic.partition_indexes
     ]
-    gathering = Gathering[ErrorCode](
-        len(orders), lambda codes: call.attempt(partial(_answer, call, request, codes))
-    )
-    for number, (partition, order) in enumerate(orders):
-        write_marker(broker, partition, order, partial(gathering.add, number))
+    gather(call, parts, partial(_answer, call, request))
     return None
 
 
-def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[ErrorCode]) -> None:
+def _order(marker: WritableTxnMarker) -> MarkerOrder:
+    return MarkerOrder(
+        Producer(ProducerId(marker.producer_id), ProducerEpoch(marker.producer_epoch)),
+        marker.transaction_result,
+        marker.coordinator_epoch,
+        marker.transaction_version,
+    )
+
+
+def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[object]) -> None:
     left = iter(codes)
     call.answer(
         WriteTxnMarkersResponse(
@@ -60,7 +58,7 @@ def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[ErrorCo
                             name=topic.name,
                             partitions=[
                                 WritableTxnMarkerPartitionResult(
-                                    partition_index=index, error_code=next(left)
+                                    partition_index=index, error_code=cast("int", next(left))
                                 )
                                 for index in topic.partition_indexes
                             ],
