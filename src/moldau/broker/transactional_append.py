@@ -137,6 +137,11 @@ class TransactionalAppend(AppendRequest):
         """Refuse a batch that the coordinator does not want, or before which another is missing."""
         if batch.producer_id < 0:
             raise ReplicaError(ErrorCode.INVALID_RECORD, "a transactional batch has no producer id")
+        assert replica.log is not None, "it leads"
+        state = replica.log.producers.states.get(batch.producer_id)
+        if state is not None and batch.producer_epoch < state.producer_epoch:
+            # Here and not by the log, for the same answer as Kafka's.
+            raise ReplicaError(ErrorCode.INVALID_PRODUCER_EPOCH, "a later epoch has been here")
         code = self._errors.get(replica.partition)
         if code is not None:
             code, message = self._seen(code)
