@@ -80,5 +80,5 @@ def test_what_is_refused():
     long = ask(w, transactional_id="t", transaction_timeout_ms=1 << 30)
     assert long.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
     missing = ask(w, transactional_id="t", transaction_timeout_ms=1000)
-    assert missing.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert missing.error_code == ErrorCode.NOT_COORDINATOR
     assert (missing.producer_id, missing.producer_epoch) == (-1, -1)
