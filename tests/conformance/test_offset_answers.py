@@ -138,6 +138,9 @@ def script(ids: Mapping[str, bytes]) -> Iterator[Asked]:
         9,
     )
     yield "fetch too much", fetch(9, ids, group_id="much"), 9
+    for length in (2048, 2049):
+        pairs = "\U0001f600" * length
+        yield f"commit {length} pairs", commit(partition(0, 3, pairs), group="pairs"), 9
     yield "commit nothing", commit(group="void"), 9
     for version in range(2, 11):
         yield f"fetch all v{version}", fetch(version, ids, names=None), version

@@ -4,6 +4,8 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.integration.nodes import Client, running
+
 
 @pytest.fixture
 def consumer(moldau):
@@ -96,3 +98,23 @@ def test_offsets_that_nobody_uses_expire(moldau, consumer):
 
     (found,) = consumer().committed([TopicPartition(topic, 0)], timeout=20)
     assert found.offset == -1001
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path):
+    data = ("--data", tmp_path / "data")
+    with running(*data) as node:
+        with Client(node) as client:
+            assert client.create("orders") == [0]
+        config = {"bootstrap.servers": node.bootstrap_servers, "group.id": "readers"}
+        reader = Consumer(config)
+        acknowledged = -1
+        for offset in range(50):
+            reader.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)
+            acknowledged = offset
+        node.kill()
+        reader.close()
+    with running(*data) as node:
+        reader = Consumer({"bootstrap.servers": node.bootstrap_servers, "group.id": "readers"})
+        (found,) = reader.committed([TopicPartition("orders", 0)], timeout=20)
+        reader.close()
+    assert found.offset == acknowledged

@@ -5,7 +5,6 @@ from enum import Enum
 from typing import Protocol
 
 from moldau.coordination.stored_record import StoredRecord
-from moldau.kernel.ids import Offset
 
 PartitionCheck = Callable[[str, bytes, int], None]
 """Refuses a commit for a partition: its topic's name and id, and its number."""
@@ -73,13 +72,3 @@ class Group(Protocol):
 
     def tombstones(self) -> Iterator[StoredRecord]:
         """Return the records that make the group forgotten, without its offsets."""
-
-
-class OffsetStore(Protocol):
-    """What groups may ask of the offsets that are committed for them."""
-
-    def has_offsets(self, group_id: str) -> bool:
-        """Whether anything is committed for a group."""
-
-    def committed(self, group_id: str, topic: str, partition: int) -> Offset | None:
-        """Return a group's committed offset, None if there is none."""

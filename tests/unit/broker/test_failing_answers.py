@@ -18,6 +18,8 @@ from moldau.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.unit.broker.world import TOPIC, Connection, World
 from tests.unit.log.logs import batch_of
 
+PARTITION = TopicPartition(TOPIC, 0)
+
 Ask = Callable[[World, Connection], None]
 Happen = Callable[[World], None]
 
@@ -66,9 +68,7 @@ def wait(w: World) -> None:
     [
         pytest.param(produce, World.sync, id="produce"),
         pytest.param(produce, wait, id="produce, too late"),
-        pytest.param(
-            produce, lambda w: w.replicas.offline(TopicPartition(TOPIC, 0)), id="produce, lost"
-        ),
+        pytest.param(produce, lambda w: w.replicas.offline(PARTITION), id="produce, lost"),
         pytest.param(init_producer_id, give_producer_ids, id="init producer id"),
         pytest.param(delete_records, lambda w: w.logs.catch_up(), id="delete records"),
         pytest.param(delete_records, wait, id="delete records, too late"),

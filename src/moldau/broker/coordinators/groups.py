@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
-from moldau.broker.coordinators.shard import Shard
+from moldau.broker.coordinators.patience import Patience
+from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
@@ -12,8 +13,10 @@ from moldau.groups.offsets.delete import ForgetTopics
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.effective import topic_settings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
+from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -31,6 +34,11 @@ class GroupCoordinator(Coordinator):
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
         return _RECORD_TYPES
+
+    def make_patience(self) -> Patience:
+        """Return how long groups wait."""
+        broker = self._broker
+        return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Forget what was committed for topics that went."""
@@ -62,6 +70,13 @@ class _Context:
     def image(self) -> ClusterImage:
         """The cluster."""
         return self._broker.image
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the groups' topic."""
+        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
+        largest = topic_settings(self.settings, overrides).max_message_bytes
+        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
 
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from moldau._native.records import Record
 from moldau.broker.coordinators.loading import Loading
+from moldau.broker.coordinators.patience import Patience
 from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
 from moldau.coordination.machine import (
     NO_PRODUCER,
@@ -75,6 +76,7 @@ class Shard:
         environment: Environment,
         watch: ShardWatch,
         perform: Callable[["Shard", Effect], None],
+        patience: Patience | None = None,
     ) -> None:
         self.replica = replica
         self.epoch = replica.leader_epoch
@@ -85,6 +87,7 @@ class Shard:
         self._environment = environment
         self._watch = watch
         self._perform = perform
+        self._patience = patience
         self._tickets = count()
         self._waiting: dict[Ticket, Then] = {}
         self._timers: dict[Hashable, Timer] = {}
@@ -299,7 +302,10 @@ class Shard:
         if log is None or log.high_watermark >= self._end:
             self._carry_out(decision, ticket)
         else:
-            self.replica.wait_stored(self._end, _Pending(self, decision, ticket))
+            pending = _Pending(self, decision, ticket)
+            self.replica.wait_stored(self._end, pending)
+            if self._patience is not None and decision.response is not None:
+                self._patience.begin(pending)
 
     def _carry_out(self, decision: Decision, ticket: Ticket | None) -> None:
         if ticket is not None and decision.response is not None:
@@ -317,6 +323,11 @@ class Shard:
                 self._carry_out(decision, ticket)
             except Exception as error:  # noqa: BLE001 - others wait for the same commit
                 self._watch.failed(self.replica.partition, error)
+
+    def give_up(self, ticket: Ticket | None) -> None:
+        """Let somebody wait no longer for a commit, which may yet come."""
+        if ticket is not None:
+            self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
 
     def _answer(self, ticket: Ticket, response: object) -> None:
         then = self._waiting.pop(ticket, None)
@@ -345,20 +356,27 @@ class Shard:
 class _Pending:
     """A decision that waits for its commit."""
 
-    __slots__ = ("_decision", "_shard", "_ticket")
+    __slots__ = ("_decision", "_shard", "_ticket", "is_done")
 
     def __init__(self, shard: Shard, decision: Decision, ticket: Ticket | None) -> None:
         self._shard = shard
         self._decision = decision
         self._ticket = ticket
+        self.is_done = False
 
     def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on."""
+        self.is_done = True
         self._shard.committed(self._decision, self._ticket)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:  # noqa: ARG002
         """Have the shard begin again."""
+        self.is_done = True
         self._shard.lose(error)
+
+    def expire(self) -> None:
+        """Let who asked go."""
+        self._shard.give_up(self._ticket)
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:

@@ -40,7 +40,8 @@ def handle_offset_commit(
             call.answer(OffsetCommitResponse(topics=[_refused(topic, code) for topic in topics]))
             return
         assert isinstance(outcome, OffsetCommitResponse), "it answers what was asked"
-        call.answer(OffsetCommitResponse(topics=merge(refused, outcome.topics)))
+        outcome.topics = merge(refused, outcome.topics)
+        call.answer(outcome)
 
     broker.coordinators.groups.submit(
         request.group_id,

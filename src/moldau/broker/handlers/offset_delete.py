@@ -30,7 +30,8 @@ def handle_offset_delete(
             call.answer(OffsetDeleteResponse(error_code=outcome.code))
             return
         assert isinstance(outcome, OffsetDeleteResponse), "it answers what was asked"
-        call.answer(OffsetDeleteResponse(topics=merge(refused, outcome.topics)))
+        outcome.topics = merge(refused, outcome.topics)
+        call.answer(outcome)
 
     broker.coordinators.groups.submit(
         request.group_id,

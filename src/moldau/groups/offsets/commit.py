@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.coordination.machine import Asked, Decision, Producer, Ticket
 from moldau.coordination.refusal import Refusal
+from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.group import PartitionCheck
 from moldau.groups.offsets.committed import NEVER, commit_record
 from moldau.kernel.clock import Instant
@@ -38,6 +39,9 @@ def commit_offsets(
     request = asked.request
     group_id = request.group_id
     check = _check(machine, asked)
+    group = machine.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        group.hear_of(request.member_id, now)
     wall_ms = now.wall_ms
     retention_ms = request.retention_time_ms
     expire_ms = NEVER if retention_ms == _BY_BROKER else wall_ms + retention_ms
@@ -49,7 +53,7 @@ def commit_offsets(
         for partition in topic.partitions:
             index = partition.partition_index
             metadata = partition.committed_metadata or ""
-            if len(metadata) > metadata_max:
+            if _is_longer(metadata, metadata_max):
                 rows.append(_refused(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
             if check is not None:
@@ -106,7 +110,7 @@ def commit_transactional_offsets(
             row = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
             rows.append(row)
             metadata = partition.committed_metadata or ""
-            if len(metadata) > metadata_max:
+            if _is_longer(metadata, metadata_max):
                 row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             if check is not None:
@@ -162,6 +166,14 @@ def _as_producers_know_it(refusal: Refusal) -> Refusal:
     if refusal.code is ErrorCode.STALE_MEMBER_EPOCH:
         return Refusal(ErrorCode.ILLEGAL_GENERATION, refusal.message)
     return refusal
+
+
+def _is_longer(text: str, limit: int) -> bool:
+    """Whether a text has more than so many of Java's characters, of which some take two."""
+    length = len(text)
+    if length > limit or length * 2 <= limit:
+        return length > limit
+    return len(text.encode("utf-16-le", "surrogatepass")) > limit * 2
 
 
 def _refused(index: int, code: ErrorCode) -> OffsetCommitResponsePartition:

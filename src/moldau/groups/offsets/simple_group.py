@@ -1,17 +1,12 @@
 """A group without members, for whoever commits offsets and is assigned partitions by hand."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.group import GroupType
-from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
-
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
+from moldau.protocol.stored.offsets import GroupMetadataKey
 
 
 class SimpleGroup:
@@ -60,15 +55,3 @@ class SimpleGroup:
     def tombstones(self) -> Iterator[StoredRecord]:
         """Return the record that makes it forgotten."""
         yield StoredRecord(GroupMetadataKey(group=self.group_id), None)
-
-
-def replay_group(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
-    key: GroupMetadataKey,
-    value: GroupMetadataValue | None,
-) -> None:
-    """Forget a group."""
-    if value is None:
-        machine.groups.pop(key.group, None)

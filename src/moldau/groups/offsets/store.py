@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.coordination.machine import NO_PRODUCER
 from moldau.groups.offsets.committed import Committed
-from moldau.kernel.ids import Offset, ProducerId
+from moldau.kernel.ids import ProducerId
 
 Topics = dict[str, dict[int, Committed]]
 """By topic and partition."""
@@ -33,15 +33,6 @@ class CommittedOffsets:
     def find(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return what counts for a partition."""
         return self.of(group_id).get(topic, {}).get(partition)
-
-    def has_offsets(self, group_id: str) -> bool:
-        """Whether anything is committed for a group."""
-        return group_id in self._groups
-
-    def committed(self, group_id: str, topic: str, partition: int) -> Offset | None:
-        """Return a group's committed offset, None if there is none."""
-        found = self.find(group_id, topic, partition)
-        return None if found is None else found.offset
 
     def has_open_transactions(self, group_id: str) -> bool:
         """Whether offsets of a group are part of a transaction that is not ended."""
@@ -70,10 +61,6 @@ class CommittedOffsets:
             for group_id, topics in groups.items():
                 for partition, committed in topics.get(topic, {}).items():
                     yield group_id, partition, committed
-
-    def __len__(self) -> int:
-        """Return how many offsets count."""
-        return sum(len(each) for topics in self._groups.values() for each in topics.values())
 
     def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, Topics]]:
         for producer_id in sorted(self._open.get(group_id, ())):
