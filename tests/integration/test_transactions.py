@@ -4,7 +4,8 @@ import asyncio
 from threading import Thread
 
 import pytest
-from aiokafka import AIOKafkaProducer, TopicPartition as AIOTopicPartition
+from aiokafka import AIOKafkaProducer
+from aiokafka import TopicPartition as AIOTopicPartition
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 

@@ -7,6 +7,7 @@ from moldau.kernel.ids import ProducerEpoch
 from moldau.protocol.errors import ErrorCode
 from moldau.transactions.commands import Initialized, InitProducer, ProducerIdNeeded
 from moldau.transactions.ending import decide_fence
+from moldau.transactions.expiring import timeout_effects
 from moldau.transactions.records import record_of
 from moldau.transactions.shelf import TransactionShelf
 from moldau.transactions.state import TransactionState
@@ -102,7 +103,9 @@ def _decide_kept(
         timeout_ms=command.timeout_ms,
     )
     return Decision(
-        [record_of(kept, shelf.record_version)], Initialized(owner, ongoing=known.producer)
+        [record_of(kept, shelf.record_version)],
+        Initialized(owner, ongoing=known.producer),
+        timeout_effects(shelf, kept, now),
     )
 
 
