@@ -337,6 +337,7 @@ class Script:
         self.add("unknown id", "never", living, 0)
         self.add("unknown partition", "fence", living, 0, 99)
         self.add("unknown topic", "fence", living, 0, topic="none")
+        self.add("internal topic", "fence", living, 0, topic="__consumer_offsets")
 
     def offsets(self) -> None:
         for version in range(5):
@@ -380,26 +381,27 @@ class Script:
         self.init("hang", "hang")
         producer = self.init("hang, second", "hang")
         self.produce("hang", "hang", producer, partition=3)
-        for name, version, epoch, partition in (
-            ("elsewhere", 1, 0, 99),
-            ("fenced", 1, -1, 3),
-            ("of the newer kind", 2, 0, 3),
-            ("aborted", 1, 0, 3),
-            ("again", 1, 0, 3),
+        for name, version, epoch, coordinator_epoch, partition in (
+            ("elsewhere", 1, 0, 0, 99),
+            ("fenced", 1, -1, 0, 3),
+            ("of nobody", 1, -2, 0, 3),
+            ("of the newer kind", 2, 0, 0, 3),
+            ("aborted", 1, 0, 1, 3),
+            ("of an old coordinator", 1, 0, 0, 3),
+            ("again", 1, 0, 1, 3),
         ):
             marker = WritableTxnMarker(
                 producer_id=producer.id,
                 producer_epoch=producer.epoch + epoch,
                 transaction_result=False,
                 topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[partition])],
-                coordinator_epoch=0,
+                coordinator_epoch=coordinator_epoch,
                 transaction_version=2,
             )
             request = WriteTxnMarkersRequest(markers=[marker])
             # One that is there is not written again by us: what follows is at other offsets.
             self.producers(f"hang, before {name}", 3)
             self.ask(f"hang: marker {name}", request, version)
-        self.end("hang", "hang", producer, commit=False)
 
     def show(self) -> None:
         for name, fields, version in (

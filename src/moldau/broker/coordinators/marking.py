@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moldau.broker.coordinators.shard import Shard, State
-from moldau.coordination.machine import Producer
+from moldau.coordination.machine import NO_PRODUCER, Producer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError
@@ -16,6 +16,7 @@ from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
 from moldau.transactions.commands import CompleteTransaction, WriteMarkers
+from moldau.transactions.transaction import NO_EPOCH
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -52,6 +53,9 @@ def write_marker(
     broker: "Broker", partition: TopicPartition, order: MarkerOrder, then: Then
 ) -> None:
     """End a producer's transaction in a partition that is led here; `then` hears when it is."""
+    if order.producer.id == NO_PRODUCER or order.producer.epoch == NO_EPOCH:
+        then(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's word for the marker of nobody
+        return
     try:
         replica = broker.replicas.find_leader(partition)
     except ReplicaError as error:
@@ -74,7 +78,7 @@ def _is_written(replica: Replica, order: MarkerOrder) -> bool:
     return (
         state is not None
         and state.producer_epoch == order.producer.epoch
-        and state.coordinator_epoch >= 0
+        and 0 <= state.coordinator_epoch <= order.coordinator_epoch
         and state.transaction_first_offset < 0
     )
 

@@ -11,6 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.gathering import Then, gather
 from moldau.broker.handlers.producer_errors import seen_code
+from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -61,11 +62,9 @@ def _add(
         for topic in transaction.topics
         for index in topic.partitions
     )
-    unknown = {each for each in partitions if not _is_known(broker, each)}
-    if unknown:
-        other = ErrorCode.OPERATION_NOT_ATTEMPTED
-        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        then({each: missing if each in unknown else other for each in partitions})
+    refused = {each: code for each in partitions if (code := _refuse(broker, call, each))}
+    if refused:
+        then(dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused)
         return
     if not transaction.transactional_id:
         then(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
@@ -99,9 +98,13 @@ def _add(
     broker.coordinators.transactions.submit(transaction.transactional_id, command, answer)
 
 
-def _is_known(broker: Broker, partition: TopicPartition) -> bool:
+def _refuse(broker: Broker, call: Call, partition: TopicPartition) -> ErrorCode | None:
+    if partition.topic in INTERNAL_TOPICS and call.version < SEVERAL_SINCE:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topic = broker.image.topics.find(partition.topic)
-    return topic is not None and 0 <= partition.partition < len(topic.partitions)
+    if topic is None or partition.partition not in topic.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return None
 
 
 def _answer(
