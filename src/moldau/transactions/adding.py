@@ -24,6 +24,7 @@ def decide_add(
     if known.is_kept:
         # Its writer is gone: whoever has it now can only end it.
         raise Refusal(ErrorCode.INVALID_TXN_STATE, "The transaction is prepared.")
+    shelf.check_version(command.client_version)
     begun = known.begun_with(command.partitions, command.client_version, now.wall_ms)
     effects = timeout_effects(shelf, begun, now) if known.state != begun.state else ()
     return Decision([record_of(begun, shelf.record_version)], DONE, effects)

@@ -48,6 +48,7 @@ def decide_end(
         return _repeat(known, command)
     elif command.is_commit:
         raise _invalid(known, command)
+    shelf.check_version(command.client_version)
     # KIP-890: since the client need not know whether anything was added, it may abort nothing.
     ended = _prepared(
         known, now, command.fresh_id, is_commit=command.is_commit, version=command.client_version

@@ -33,6 +33,13 @@ class TransactionShelf:
             raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "The id is not known here.")
         return known
 
+    def check_version(self, client_version: int) -> None:
+        """Refuse a client that knows more of transactions than can be recorded."""
+        if client_version > 0 and self.record_version == 0:
+            raise Refusal(
+                ErrorCode.UNSUPPORTED_VERSION, "The cluster's transaction.version is too low."
+            )
+
     def last_epoch(self, transactional_id: str) -> ProducerEpoch:
         """Return the epoch that the producer had before, if it may ask once more with it.
 
