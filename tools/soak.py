@@ -97,6 +97,12 @@ PROOFS = (
         "groups",
     ),
     Proof(
+        "the laws of transactions",
+        ("tests/unit/transactions/test_transaction_laws.py",),
+        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        "transactions",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},

@@ -1,7 +1,9 @@
 """Transactions through other people's clients: all or nothing, and nobody sees half of it."""
 
 import asyncio
-from threading import Thread
+from collections import Counter
+from threading import Event, Thread
+from time import monotonic, sleep
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -253,3 +255,56 @@ def test_a_reader_that_waits_hears_of_the_commit(moldau, till) -> None:
     waiting.join()
     assert found[0].value() == b"x"
     consumer.close()
+
+
+def test_restarts_tear_nothing(moldau, till) -> None:
+    """Two producers go on over restarts; each transaction is there as a whole, or not at all."""
+    topic = moldau.topic(partitions=3)
+    certain: dict[bytes, bool] = {}
+    begun: set[bytes] = set()
+    is_over = Event()
+
+    def work(name: str) -> None:
+        producer = till(name)
+        producer.init_transactions(WAIT)
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            value = f"{name} {number}".encode()
+            is_commit = number % 3 > 0
+            try:
+                producer.begin_transaction()
+                begun.add(value)
+                send(producer, topic, value, 3)
+                (producer.commit_transaction if is_commit else producer.abort_transaction)(WAIT)
+                certain[value] = is_commit
+            except KafkaException as error:
+                if not error.args[0].txn_requires_abort():
+                    raise
+                producer.abort_transaction(WAIT)
+                certain[value] = False
+
+    workers = [Thread(target=work, args=(name,)) for name in ("one", "two")]
+    for worker in workers:
+        worker.start()
+    for count in (5, 10, 15, 20):
+        wait_until(lambda count=count: len(certain) >= count)
+        moldau.restart()
+    wait_until(lambda: len(certain) >= 25)
+    is_over.set()
+    for worker in workers:
+        worker.join(60)
+        assert not worker.is_alive()
+    seen = Counter(committed(moldau, topic, 3))
+    assert set(seen.values()) == {3}, "torn"
+    assert seen.keys() <= begun
+    for value, is_commit in certain.items():
+        assert (value in seen) == is_commit, value
+    assert sum(certain.values()) > 10
+
+
+def wait_until(condition) -> None:
+    deadline = monotonic() + 60
+    while not condition():
+        assert monotonic() < deadline, "it did not come"
+        sleep(0.01)

@@ -311,3 +311,24 @@ def test_what_hangs_is_ended_by_an_admin() -> None:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     assert t.w.log().log.stable_offset == 2
+
+
+def test_a_prepared_transaction_is_ended_by_another_producer() -> None:
+    t = till(transaction_two_phase_commit_enable="true")
+    keep = InitProducerIdRequest(transactional_id=ID, enable2_pc=True)
+    t.ask(handle_init_producer_id, keep, 6)
+    answer = t.settled()
+    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == (-1, -1)
+    t.produce({0: t.batch()})
+    t.w.environment.run(100_000.0)
+    writer = t.producer
+    keep = InitProducerIdRequest(transactional_id=ID, enable2_pc=True, keep_prepared_txn=True)
+    t.ask(handle_init_producer_id, keep, 6)
+    answer = t.settled()
+    assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == writer
+    assert t.w.log().log.stable_offset == 0
+    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    assert t.end() is ErrorCode.NONE
+    assert t.w.log().log.stable_offset == 2
+    assert t.produce({0: t.batch()}) == [0]
