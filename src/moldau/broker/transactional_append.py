@@ -41,8 +41,8 @@ _SEEN_AS: Final = dict.fromkeys(
 class TransactionalAppend(AppendRequest):
     """A Produce with a transactional id, which may have to wait for the id's coordinator.
 
-    Two of one producer that both wait are answered in the order in which they came, since the
-    coordinator answers in that order.
+    What comes behind one that waits, from the same producer, waits as well: the coordinator
+    answers in the order in which it was asked.
     """
 
     __slots__ = ("_errors", "_transactional_id", "_was_asked")
@@ -59,10 +59,11 @@ class TransactionalAppend(AppendRequest):
         """Append, at once or when the coordinator has answered."""
         unknown: dict[TopicPartition, Batch] = {}
         producers = set()
+        writes = self._broker.coordinators.transactions.writes
         for replica, batch in self._batches(data):
             producer = Producer(ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch))
             producers.add(producer)
-            if not is_admitted(replica, producer):
+            if producer.id in writes or not is_admitted(replica, producer):
                 unknown[replica.partition] = batch
         if len(producers) > 1:
             self._refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "more than one producer")

@@ -1,6 +1,6 @@
 """Partitions of a transaction: added before they are written to, and asked for afterwards."""
 
-from moldau.coordination.machine import Decision, SetTimer, Ticket
+from moldau.coordination.machine import CancelTimer, Decision, Effect, Reply, SetTimer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
@@ -9,6 +9,7 @@ from moldau.transactions.expiring import WaitedLong, timeout_effects
 from moldau.transactions.records import record_of
 from moldau.transactions.shelf import TransactionShelf, check_owner
 from moldau.transactions.state import TransactionState
+from moldau.transactions.transaction import Transaction
 
 
 def decide_add(
@@ -36,12 +37,38 @@ def _wait(
     waits_ms = shelf.context.settings.add_partitions_to_txn_retry_backoff_max_ms
     if not command.may_wait or not waits_ms:
         raise Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, "The transaction before is being ended.")
+    shelf.check_version(command.client_version)
     waiting = shelf.waiting.setdefault(command.transactional_id, [])
-    waiting.append(ticket)
+    waiting.append((ticket, command))
     if len(waiting) > 1:
         return Decision()
     deadline = now.monotonic + waits_ms / 1000
     return Decision(effects=[SetTimer(WaitedLong(command.transactional_id), deadline)])
+
+
+def add_waiting(
+    shelf: TransactionShelf, completed: Transaction, now: Instant
+) -> tuple[Transaction, list[Effect]]:
+    """Return the transaction that those begin who waited for the one before, and their answers.
+
+    They are decided with its completion, so that nobody who comes later is before them.
+    """
+    waiting = shelf.waiting.pop(completed.transactional_id, ())
+    known = completed
+    effects: list[Effect] = []
+    for ticket, command in waiting:
+        try:
+            check_owner(known, command.producer)
+        except Refusal as refusal:
+            effects.append(Reply(ticket, refusal))
+        else:
+            known = known.begun_with(command.partitions, command.client_version, now.wall_ms)
+            effects.append(Reply(ticket, DONE))
+    if waiting:
+        effects.append(CancelTimer(WaitedLong(completed.transactional_id)))
+    if known is not completed:
+        effects += timeout_effects(shelf, known, now)
+    return known, effects
 
 
 def decide_verify(

@@ -106,11 +106,9 @@ class Answer(Enum):
     """What there is to say when there is no more to say."""
 
     DONE = "done"
-    AGAIN = "again"  # what was waited for is over: the command may be submitted again
 
 
 DONE: Final = Answer.DONE
-AGAIN: Final = Answer.AGAIN
 
 
 @dataclass(frozen=True, slots=True)

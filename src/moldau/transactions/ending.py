@@ -4,13 +4,13 @@ The decision is recorded first (Prepare). When that is committed, each partition
 when all have one, Complete is recorded. A coordinator that restarts in between goes on from there.
 """
 
-from moldau.coordination.machine import NO_PRODUCER, CancelTimer, Decision, Producer, Reply, Ticket
+from moldau.coordination.machine import NO_PRODUCER, Decision, Producer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
+from moldau.transactions.adding import add_waiting
 from moldau.transactions.commands import (
-    AGAIN,
     DONE,
     AbortTimedOut,
     CompleteTransaction,
@@ -18,7 +18,7 @@ from moldau.transactions.commands import (
     ProducerIdNeeded,
     WriteMarkers,
 )
-from moldau.transactions.expiring import WaitedLong, is_timed_out
+from moldau.transactions.expiring import is_timed_out
 from moldau.transactions.records import record_of
 from moldau.transactions.shelf import TransactionShelf, check_owner
 from moldau.transactions.state import TransactionState
@@ -87,18 +87,16 @@ def decide_fence(
 def decide_complete(
     shelf: TransactionShelf, command: CompleteTransaction, _ticket: Ticket, now: Instant
 ) -> Decision:
-    """Record that a transaction is over; who waited for that may go on."""
+    """Record that a transaction is over; who waited for that begins the next one."""
     known = shelf.transactions.get(command.transactional_id)
     if known is None or not known.state.is_prepared or known.producer != command.producer:
         return Decision(response=DONE)
     completed = known.completed(now.wall_ms)
-    tickets = shelf.waiting.pop(known.transactional_id, ())
-    effects = [Reply(ticket, AGAIN) for ticket in tickets]
-    return Decision(
-        [record_of(completed, shelf.record_version)],
-        DONE,
-        [*effects, CancelTimer(WaitedLong(known.transactional_id))] if tickets else (),
-    )
+    begun, effects = add_waiting(shelf, completed, now)
+    records = [record_of(completed, shelf.record_version)]
+    if begun is not completed:
+        records.append(record_of(begun, shelf.record_version))
+    return Decision(records, DONE, effects)
 
 
 def markers_of(prepared: Transaction) -> WriteMarkers:

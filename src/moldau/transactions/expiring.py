@@ -81,8 +81,8 @@ def expire_ids(shelf: TransactionShelf, _key: IdsDue, now: Instant) -> Decision:
 def expire_waits(shelf: TransactionShelf, key: WaitedLong, _now: Instant) -> Decision:
     """Have those who wait ask again later."""
     refusal = Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, "The transaction before is being ended.")
-    tickets = shelf.waiting.pop(key.transactional_id, ())
-    return Decision(effects=[Reply(ticket, refusal) for ticket in tickets])
+    waiting = shelf.waiting.pop(key.transactional_id, ())
+    return Decision(effects=[Reply(ticket, refusal) for ticket, _ in waiting])
 
 
 def look_for_ids(shelf: TransactionShelf, now: Instant) -> SetTimer:

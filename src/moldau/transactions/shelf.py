@@ -1,11 +1,16 @@
 """The transactions of one partition, and what is known of them only until a restart."""
 
+from typing import TYPE_CHECKING
+
 from moldau.coordination.machine import Producer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch
 from moldau.protocol.errors import ErrorCode
 from moldau.transactions.context import TransactionContext
 from moldau.transactions.transaction import NO_EPOCH, Transaction
+
+if TYPE_CHECKING:
+    from moldau.transactions.commands import AddPartitions
 
 
 class TransactionShelf:
@@ -17,8 +22,8 @@ class TransactionShelf:
         """By transactional id; changed by `replay` only."""
         self.deadlines: dict[str, float] = {}
         """When transactions time out (monotonic), those that have ended meanwhile as well."""
-        self.waiting: dict[str, list[Ticket]] = {}
-        """Who waits for a prepared transaction to be completed."""
+        self.waiting: dict[str, list[tuple[Ticket, AddPartitions]]] = {}
+        """Who waits for a prepared transaction to be completed, to begin the next one."""
         self._last_epochs: dict[str, ProducerEpoch] = {}
 
     @property

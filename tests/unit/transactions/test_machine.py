@@ -1,6 +1,7 @@
 """What a coordinator of transactions answers, in which state, and what follows."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +20,9 @@ from moldau.transactions.records import record_of
 from moldau.transactions.state import TransactionState
 from moldau.transactions.transaction import EPOCH_MAX, NEVER_MS
 from tests.unit.transactions.transaction_world import ID, A, B, TransactionWorld, bumped
+
+if TYPE_CHECKING:
+    from moldau.coordination.refusal import Refusal
 
 State = TransactionState
 STATES = (
@@ -354,13 +358,15 @@ def test_a_write_waits_for_the_end_of_the_transaction_before() -> None:
     w.add(first, A)
     second = w.end(first)
     answers: list[object] = []
+    refused: list[Refusal] = []
     add = AddPartitions(ID, second, frozenset({B}), 2, may_wait=True)
     w.submit(add, answers.append)
     w.submit(add, answers.append)
+    w.submit(replace(add, producer=first), refused.append)
     assert not answers
     w.mark()
-    w.commit()
     assert answers == [DONE, DONE]
+    assert [each.code for each in refused] == [FENCED]
     assert (w.state, w.known.partitions) == (State.ONGOING, {B})
 
 

@@ -22,7 +22,6 @@ from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.stored import transaction_state
 from moldau.transactions.commands import (
-    AGAIN,
     AddPartitions,
     CompleteTransaction,
     EndTransaction,
@@ -99,8 +98,6 @@ class TransactionWorld:
             if isinstance(outcome, ProducerIdNeeded):
                 self.producer_ids += 1
                 self.submit(replace(command, fresh_id=ProducerId(self.producer_ids)), then)
-            elif outcome is AGAIN:
-                self.submit(command, then)
             else:
                 then(outcome)
 

@@ -1,5 +1,6 @@
 """Transactions, coordinated by whoever leads their partition of __transaction_state."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,6 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored import transaction_state
 from moldau.replication.replica import Replica
 from moldau.transactions.commands import (
-    AGAIN,
     DONE,
     AddPartitions,
     Identified,
@@ -42,6 +42,8 @@ class TransactionCoordinator(Coordinator):
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker)
         self.first_sequences = FirstSequences()
+        self.writes: Counter[ProducerId] = Counter()
+        """How many writes of each producer wait to be admitted: those behind them wait, too."""
 
     def make_machine(self, partition: int) -> TransactionMachine:  # noqa: ARG002 - all are alike
         """Return a machine without transactions."""
@@ -66,13 +68,10 @@ class TransactionCoordinator(Coordinator):
         super().submit(key, command, partial(self._decided, key, command, then))
 
     def _decided(self, key: str, command: object, then: Then, outcome: object) -> None:
-        match outcome:
-            case ProducerIdNeeded():
-                self._broker.producer_ids.take(partial(self._identify, key, command, then))
-            case _ if outcome is AGAIN:
-                self.submit(key, command, then)
-            case _:
-                then(outcome)
+        if isinstance(outcome, ProducerIdNeeded):
+            self._broker.producer_ids.take(partial(self._identify, key, command, then))
+        else:
+            then(outcome)
 
     def _identify(
         self, key: str, command: object, then: Then, producer_id: ProducerId | None
@@ -93,7 +92,12 @@ class TransactionCoordinator(Coordinator):
         They are the errors that clients of any version expect of a write.
         """
 
+        self.writes[command.producer.id] += 1
+
         def answer(outcome: object) -> None:
+            self.writes[command.producer.id] -= 1
+            if not self.writes[command.producer.id]:
+                del self.writes[command.producer.id]
             errors: dict[TopicPartition, ErrorCode] = {}
             if isinstance(outcome, Refusal):
                 code = _SEEN_AS.get(outcome.code, outcome.code)

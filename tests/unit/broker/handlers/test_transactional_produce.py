@@ -181,6 +181,21 @@ def test_batches_of_a_producer_keep_their_order() -> None:
     assert t.w.log().log.log_end == 4
 
 
+def test_nobody_overtakes_a_batch_that_waits_for_another_partition() -> None:
+    t = till()
+    assert t.produce({0: t.batch()}) == [0]
+    connections = [Connection() for _ in range(3)]
+    t.send({0: t.batch(1), 1: t.batch()}, connections[0])
+    t.send({0: t.batch(2)}, connections[1])
+    assert t.w.log().log.log_end == 1
+    for _ in range(4):
+        t.sync()
+    t.send({0: t.batch(3)}, connections[2])
+    assert t.w.log().log.log_end == 4, "nobody is waited for any more"
+    t.sync()
+    assert [codes(each.answer) for each in connections] == [[0, 0], [0], [0]]
+
+
 def test_records_wait_for_the_markers_of_the_transaction_before() -> None:
     t = till()
     t.produce({0: t.batch()})
