@@ -28,7 +28,7 @@ def decide_add(
     shelf.check_version(command.client_version)
     begun = known.begun_with(command.partitions, command.client_version, now.wall_ms)
     effects = timeout_effects(shelf, begun, now) if known.state != begun.state else ()
-    return Decision([record_of(begun, shelf.record_version)], DONE, effects)
+    return Decision([record_of(begun, shelf.record_version)], DONE, effects, is_pure=True)
 
 
 def _wait(

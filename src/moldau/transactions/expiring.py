@@ -35,11 +35,10 @@ def timeout_effects(shelf: TransactionShelf, begun: Transaction, now: Instant) -
     """Note when a transaction that begins times out, or one that was open before a restart."""
     if begun.is_two_phase:
         return ()
-    is_first = not shelf.deadlines
     passed_ms = max(0, now.wall_ms - begun.start_ms)
     left_ms = max(0, begun.timeout_ms - passed_ms)
     shelf.deadlines[begun.transactional_id] = now.monotonic + left_ms / 1000
-    return [_look_later(shelf, now)] if is_first else ()
+    return [_look_in_time(shelf, now)]
 
 
 def expire_timeouts(shelf: TransactionShelf, _key: TimeoutsDue, now: Instant) -> Decision:
@@ -53,7 +52,7 @@ def expire_timeouts(shelf: TransactionShelf, _key: TimeoutsDue, now: Instant) ->
         elif is_timed_out(shelf, known, now):
             effects.append(Submit(AbortTimedOut(id_)))
     if shelf.deadlines:
-        effects.append(_look_later(shelf, now))
+        effects.append(_look_in_time(shelf, now))
     return Decision(effects=effects)
 
 
@@ -92,7 +91,10 @@ def look_for_ids(shelf: TransactionShelf, now: Instant) -> SetTimer:
     return SetTimer(IdsDue(), now.monotonic + interval_ms / 1000)
 
 
-def _look_later(shelf: TransactionShelf, now: Instant) -> SetTimer:
-    settings = shelf.context.settings
-    interval_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
-    return SetTimer(TimeoutsDue(), now.monotonic + interval_ms / 1000)
+def _look_in_time(shelf: TransactionShelf, now: Instant) -> SetTimer:
+    """Look at intervals; every beginning asks for the same time, as one may not be recorded."""
+    if shelf.looks_at <= now.monotonic:
+        settings = shelf.context.settings
+        interval_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        shelf.looks_at = now.monotonic + interval_ms / 1000
+    return SetTimer(TimeoutsDue(), shelf.looks_at)

@@ -1,5 +1,6 @@
 """The transactions of one partition, and what is known of them only until a restart."""
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import Producer, Ticket
@@ -22,6 +23,8 @@ class TransactionShelf:
         """By transactional id; changed by `replay` only."""
         self.deadlines: dict[str, float] = {}
         """When transactions time out (monotonic), those that have ended meanwhile as well."""
+        self.looks_at = -inf
+        """When those that are late are looked for the next time."""
         self.waiting: dict[str, list[tuple[Ticket, AddPartitions]]] = {}
         """Who waits for a prepared transaction to be completed, to begin the next one."""
         self._last_epochs: dict[str, ProducerEpoch] = {}

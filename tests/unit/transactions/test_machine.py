@@ -410,3 +410,15 @@ def test_a_prepared_transaction_is_kept_for_who_knows_how_it_ends(version: int, 
     assert w.known.producer == next_
     assert next_.epoch > again.producer.epoch or version == 1
     assert w.add(next_, B) is DONE
+
+
+def test_transactions_that_begin_all_the_time_keep_none_from_timing_out() -> None:
+    w = TransactionWorld(1)
+    w.add(w.init(timeout_ms=15_000), A)
+    other = w.ask(InitProducer("other", 60_000)).producer
+    for _ in range(6):
+        w.pass_time(4)
+        w.ask(AddPartitions("other", other, frozenset({B}), 0))
+        w.ask(EndTransaction("other", other, is_commit=True, client_version=0))
+        w.mark()
+    assert w.state is State.COMPLETE_ABORT
