@@ -99,8 +99,20 @@ PROOFS = (
     Proof(
         "the laws of transactions",
         ("tests/unit/transactions/test_transaction_laws.py",),
-        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        {"MOLDAU_TRANSACTION_LAW_SEEDS": "20000"},
         "transactions",
+    ),
+    Proof(
+        "model of a group's members",
+        ("tests/unit/client/test_membership_model.py",),
+        {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
+        "client",
+    ),
+    Proof(
+        "model of the producer's transactions",
+        ("tests/unit/client/test_transaction_model.py",),
+        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        "client",
     ),
     Proof(
         "the producer under fire",

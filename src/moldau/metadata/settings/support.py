@@ -105,6 +105,11 @@ BROKER_HONOURED: Final[Table] = {
     "transaction.remove.expired.transaction.cleanup.interval.ms": "",
     "transaction.two.phase.commit.enable": "",
     "transactional.id.expiration.ms": "",
+    # Classic groups.
+    "group.initial.rebalance.delay.ms": "",
+    "group.max.session.timeout.ms": "",
+    "group.max.size": "",
+    "group.min.session.timeout.ms": "",
     # The log.
     "log.cleaner.backoff.ms": "",
     "log.cleaner.dedupe.buffer.size": "",
@@ -205,6 +210,10 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.*": _GROUPS,
+    "group.coordinator.append.linger.ms": "what is decided in one turn of the loop is one write",
+    "group.coordinator.background.threads": _LOOP,
+    "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
+    "group.coordinator.threads": _LOOP,
     "group.share.*": _SHARES,
     "initial.broker.registration.timeout.ms": _CLUSTER,
     "internal.metadata.*": _TESTS,
