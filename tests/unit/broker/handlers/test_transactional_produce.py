@@ -26,6 +26,7 @@ from moldau.protocol.messages.write_txn_markers import (
 )
 from moldau.protocol.stored.cluster_metadata import FeatureLevelRecord, RemoveTopicRecord
 from moldau.records.batch import TRANSACTIONAL
+from moldau.replication.errors import ReplicaError
 from tests.unit.broker.world import SPLITTER, TOPIC, TOPIC_ID, Connection, World, produce_request
 from tests.unit.log.logs import batch_of
 
@@ -347,3 +348,15 @@ def test_a_prepared_transaction_is_ended_by_another_producer() -> None:
     assert t.end() is ErrorCode.NONE
     assert t.w.log().log.stable_offset == 2
     assert t.produce({0: t.batch()}) == [0]
+
+
+def test_a_marker_that_is_there_is_not_written_again_after_a_restart() -> None:
+    t = till()
+    t.produce({0: t.batch(), 1: t.batch()})
+    t.begin_end()
+    t.sync()  # decided, and the markers are written
+    shard = t.w.broker.coordinators.transactions.find(ID)
+    shard.lose(ReplicaError(ErrorCode.KAFKA_STORAGE_ERROR, "as if the disk had failed"))
+    t.settled()
+    assert [t.w.log(index).log.log_end for index in (0, 1)] == [2, 2]
+    assert t.init() is ErrorCode.NONE
