@@ -97,6 +97,12 @@ PROOFS = (
         "groups",
     ),
     Proof(
+        "the laws of transactions",
+        ("tests/unit/transactions/test_transaction_laws.py",),
+        {"MOLDAU_TRANSACTION_LAW_SEEDS": "20000"},
+        "transactions",
+    ),
+    Proof(
         "model of a group's members",
         ("tests/unit/client/test_membership_model.py",),
         {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},

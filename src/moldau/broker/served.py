@@ -11,6 +11,8 @@ Handler = Callable[..., Any]
 
 # One line for each: `handlers/<name>.py` has `handle_<name>`.
 _HANDLERS: Final = (
+    "add_offsets_to_txn",
+    "add_partitions_to_txn",
     "alter_configs",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
@@ -29,7 +31,9 @@ _HANDLERS: Final = (
     "describe_producers",
     "describe_quorum",
     "describe_topic_partitions",
+    "describe_transactions",
     "elect_leaders",
+    "end_txn",
     "fetch",
     "find_coordinator",
     "get_telemetry_subscriptions",
@@ -42,6 +46,7 @@ _HANDLERS: Final = (
     "list_groups",
     "list_offsets",
     "list_partition_reassignments",
+    "list_transactions",
     "metadata",
     "offset_commit",
     "offset_delete",
@@ -50,20 +55,26 @@ _HANDLERS: Final = (
     "produce",
     "push_telemetry",
     "sync_group",
+    "txn_offset_commit",
     "unregister_broker",
     "update_features",
+    "write_txn_markers",
 )
 
 
+# The version of InitProducerId for two-phase commit, which is off unless a setting says so.
+_WITH_UNSTABLE: Final = frozenset({"init_producer_id"})
+
+
 class Served:
-    """One API that is served, in all its declared stable versions."""
+    """One API that is served, in all its declared stable versions; few in all that there are."""
 
     __slots__ = ("api", "first", "handler", "last")
 
     def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
-        self.last = api.last_stable
+        self.last = api.last if api.module in _WITH_UNSTABLE else api.last_stable
         self.handler = handler or self._handle_first
         """The function that handles its requests, by default imported when it is first needed."""
 

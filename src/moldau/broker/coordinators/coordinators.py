@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.groups import GroupCoordinator
+from moldau.broker.coordinators.transactions import TransactionCoordinator
 from moldau.metadata.topics import Topic
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Coordinators:
 
     def __init__(self, broker: "Broker") -> None:
         self.groups = GroupCoordinator(broker)
+        self.transactions = TransactionCoordinator(broker)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Topics came, grew or went: those that went are named."""
@@ -36,4 +38,10 @@ class Coordinators:
 
     def of_type(self, key_type: KeyType) -> Coordinator | None:
         """Return the coordinator for keys of a type, None if there is none yet."""
-        return self.groups if key_type is KeyType.GROUP else None
+        match key_type:
+            case KeyType.GROUP:
+                return self.groups
+            case KeyType.TRANSACTION:
+                return self.transactions
+            case KeyType.SHARE:
+                return None

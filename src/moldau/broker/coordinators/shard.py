@@ -119,6 +119,10 @@ class Shard:
             self._watch.unreadable(self.replica.partition, error)
             return
         self.state = State.ACTIVE
+        log = self.replica.log
+        if log is not None:
+            # What was replayed may still be lost, as long as it is not committed.
+            self._end = log.log_end
         now = self._environment.now()
         took = now.monotonic - self._begun
         self._watch.loaded(self.replica.partition, self._loading.record_count, took)

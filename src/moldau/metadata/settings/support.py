@@ -57,7 +57,6 @@ _SECURITY: Final = "comes with security; a listener that needs it is refused"
 _SHARES: Final = "comes with share groups"
 _TESTS: Final = "an internal setting of Kafka's own tests"
 _TIERED: Final = "there is no tiered storage"
-_TRANSACTIONS: Final = "comes with transactions"
 
 BROKER_HONOURED: Final[Table] = {
     # Who and where the node is.
@@ -99,7 +98,13 @@ BROKER_HONOURED: Final[Table] = {
     "producer.id.expiration.check.interval.ms": "",
     "producer.id.expiration.ms": "",
     "telemetry.max.bytes": "",
+    "add.partitions.to.txn.retry.backoff.max.ms": "how long a write waits for the end before it",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "",
     "transaction.max.timeout.ms": "",
+    "transaction.partition.verification.enable": "",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "",
+    "transaction.two.phase.commit.enable": "",
+    "transactional.id.expiration.ms": "",
     # Consumer groups.
     "group.consumer.assignment.interval.ms": "",
     "group.consumer.assignors": "uniform and range; no setting names code to load",
@@ -195,7 +200,7 @@ BROKER_HONOURED: Final[Table] = {
 }
 
 BROKER_NOT_HONOURED: Final[Table] = {
-    "add.partitions.to.txn.*": _TRANSACTIONS,
+    "add.partitions.to.txn.retry.backoff.ms": "a write is told when it may go on; nothing is tried",
     "alter.config.policy.class.name": _CODE,
     "alter.log.dirs.replication.quota.*": _QUOTAS,
     "authorizer.class.name": _SECURITY,
@@ -259,8 +264,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "share.*": _SHARES,
     "socket.connection.setup.*": _CLUSTER,
     "ssl.*": _SECURITY,
-    "transaction.*": _TRANSACTIONS,
-    "transactional.id.expiration.ms": _TRANSACTIONS,
+    "transaction.state.log.load.buffer.size": "a log is replayed in slices of 64 KiB",
     "unclean.leader.election.*": _CLUSTER,
     "unstable.*": "only released versions are declared",
 }
