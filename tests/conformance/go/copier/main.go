@@ -18,13 +18,13 @@ func main() {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(servers),
 		kgo.TransactionalID(name),
-		kgo.TransactionTimeout(10*time.Second),
+		kgo.TransactionTimeout(10 * time.Second),
 		kgo.ConsumerGroup(source),
 		kgo.ConsumeTopics(source),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.SessionTimeout(2*time.Second),
-		kgo.HeartbeatInterval(300*time.Millisecond),
+		kgo.SessionTimeout(2 * time.Second),
+		kgo.HeartbeatInterval(300 * time.Millisecond),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RequireStableFetchOffsets(),
 	}
