@@ -4,7 +4,7 @@ from collections.abc import Callable
 from unittest.mock import Mock
 
 from moldau.broker.broker import Broker
-from moldau.broker.ports import DirectoriesPort, LoggersPort, LogsPort
+from moldau.broker.ports import DirectoriesPort, LoggersPort, LogsPort, ShardWatch
 from moldau.controller.commands import Command
 from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
@@ -66,4 +66,5 @@ def bare_broker(**texts: str) -> Broker:
         logs=Mock(spec=LogsPort),
         directories=Mock(spec=DirectoriesPort),
         loggers=Mock(spec=LoggersPort),
+        shard_watch=Mock(spec=ShardWatch),
     )

@@ -91,6 +91,18 @@ PROOFS = (
         "client",
     ),
     Proof(
+        "model of classic groups",
+        ("tests/unit/groups/classic/test_model.py",),
+        {"MOLDAU_CLASSIC_SEEDS": "20000"},
+        "groups",
+    ),
+    Proof(
+        "model of a group's members",
+        ("tests/unit/client/test_membership_model.py",),
+        {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
+        "client",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from moldau.client import errors
     from moldau.client.admin import Admin, AsyncAdmin
     from moldau.client.arrow_records import ArrowRecords
-    from moldau.client.consumer import AsyncConsumer, Consumer
+    from moldau.client.consumer import AsyncConsumer
     from moldau.client.descriptions import ConfigResource, ResourceType
+    from moldau.client.group_offsets import OffsetAndMetadata
     from moldau.client.producer import AsyncProducer, Producer
+    from moldau.client.sync_consumer import Consumer
     from moldau.kernel.ids import TopicPartition
 
 __version__ = "0.1.0.dev0"
@@ -33,6 +35,7 @@ __all__ = [
     "Record",
     "ArrowRecords",
     "TopicPartition",
+    "OffsetAndMetadata",
     "ConfigResource",
     "ResourceType",
     "errors",
@@ -40,7 +43,7 @@ __all__ = [
 
 _MODULES = {
     "Producer": "moldau.client.producer",
-    "Consumer": "moldau.client.consumer",
+    "Consumer": "moldau.client.sync_consumer",
     "Admin": "moldau.client.admin",
     "AsyncProducer": "moldau.client.producer",
     "AsyncConsumer": "moldau.client.consumer",
@@ -48,6 +51,7 @@ _MODULES = {
     "Record": "moldau._native.fetched",
     "ArrowRecords": "moldau.client.arrow_records",
     "TopicPartition": "moldau.kernel.ids",
+    "OffsetAndMetadata": "moldau.client.group_offsets",
     "ConfigResource": "moldau.client.descriptions",
     "ResourceType": "moldau.client.descriptions",
 }

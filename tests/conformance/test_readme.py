@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.brokers import RunningBroker
+from tests.conformance.brokers import IS_APACHE, RunningBroker
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NOT_SERVED_YET = re.compile("group_id")  # "$^" when our broker serves groups
 EXAMPLES = [
     pytest.param(match.group(1), id=f"{name}-{number}")
     for name in ("README.md", "docs/client.md")
     for number, match in enumerate(BLOCK.finditer((ROOT / name).read_text()))
+    if IS_APACHE or not NOT_SERVED_YET.search(match.group(1))
 ]
 
 

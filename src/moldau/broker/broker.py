@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from moldau.broker.client_telemetry import ClientTelemetry
+from moldau.broker.coordinators.coordinators import Coordinators
 from moldau.broker.deadlines import Deadlines
 from moldau.broker.fetch_sessions import FetchSessions
 from moldau.broker.parking import Parking
@@ -12,6 +13,7 @@ from moldau.broker.ports import (
     Environment,
     LoggersPort,
     LogsPort,
+    ShardWatch,
 )
 from moldau.broker.producer_ids import ProducerIds
 from moldau.metadata.image import ClusterImage
@@ -38,6 +40,7 @@ class Broker:
     logs: LogsPort
     directories: DirectoriesPort
     loggers: LoggersPort
+    shard_watch: ShardWatch
     metadata_offset: int = -1
     """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
@@ -47,6 +50,7 @@ class Broker:
     """How many bytes were read for fetches and are not sent yet."""
     parking: Parking = field(init=False)
     producer_ids: ProducerIds = field(init=False)
+    coordinators: Coordinators = field(init=False)
 
     def __post_init__(self) -> None:
         self.write_deadlines = Deadlines(self.environment)
@@ -54,6 +58,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(slots, self.environment.entropy)
         self.parking = Parking(self.environment)
         self.producer_ids = ProducerIds(self.controller, self._identity)
+        self.coordinators = Coordinators(self)
 
     def _identity(self) -> tuple[int, int]:
         """Return the broker's id and the epoch of its registration."""

@@ -7,8 +7,10 @@ from moldau.controller.commands import Command
 from moldau.controller.decision import Answer
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
+from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
 from moldau.log.appending import Appended
+from moldau.log.producers import Origin
 from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
@@ -86,11 +88,16 @@ class LogsPort(Protocol):
         *,
         leader_epoch: LeaderEpoch,
         now: Instant,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
     ) -> Appended:
-        """Stage a client's batches, which stay where they are until the turn's end.
+        """Stage batches, by default a client's, which stay where they are until the turn's end.
 
         `AppendError` refuses them. Whether they could be written, the replica's writers hear.
         """
+
+    def write_soon(self) -> None:
+        """Have what is staged written when the loop comes round: no request's turn ends by then."""
 
     def warm(
         self, partition: TopicPartition, cold: DiskColdError, then: Callable[[], None]
@@ -144,6 +151,22 @@ class DirectoriesPort(Protocol):
 
     def move(self, partition: TopicPartition, path: str) -> None:
         """Have a partition's log in a directory that is online; one yet to come, when it comes."""
+
+
+class ShardWatch(Protocol):
+    """Who is told how the shards of coordinators fare."""
+
+    def loaded(self, partition: TopicPartition, record_count: int, seconds: float) -> None:
+        """A shard has replayed its log, and answers."""
+
+    def unreadable(self, partition: TopicPartition, error: ProtocolError) -> None:
+        """A shard cannot be made from its log, and refuses everything."""
+
+    def lost(self, partition: TopicPartition, error: Exception) -> None:
+        """What a shard decided was not recorded: it starts again from its log."""
+
+    def failed(self, partition: TopicPartition, error: Exception) -> None:
+        """What a shard does by itself, at a time or for others, ended in an error of ours."""
 
 
 class LoggersPort(Protocol):

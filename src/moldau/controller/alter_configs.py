@@ -7,8 +7,8 @@ from typing import Final
 
 from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
 from moldau.controller.decision import Decision, Records
-from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import check_topic_name
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_configs, incremental_alter_configs

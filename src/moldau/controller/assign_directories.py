@@ -6,7 +6,7 @@ from moldau.controller.broker_lifecycle import get_broker, usual_election
 from moldau.controller.cluster import Cluster
 from moldau.controller.decision import Decision, Records
 from moldau.controller.partition_change import Wish, change_partition
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import has_online_directory
 from moldau.metadata.features import DIRECTORIES
 from moldau.metadata.topics import Topic

@@ -7,7 +7,7 @@ from moldau.controller.cluster import Cluster
 from moldau.controller.commands import RegisterBroker
 from moldau.controller.decision import Decision
 from moldau.controller.partition_change import Election, Wish, change_partition
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import FENCE, SHUT_DOWN, UNFENCE
 from moldau.metadata.features import CORDONED_DIRECTORIES, DIRECTORIES, METADATA_VERSION
 from moldau.metadata.topics import NO_LEADER, Partition, Topic

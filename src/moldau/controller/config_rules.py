@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings, find_broker_setting
 from moldau.metadata.settings.changes import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from moldau.controller.cluster import Cluster
 from moldau.controller.decision import Decision
 from moldau.controller.placement import place, place_as_asked
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Partition, Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_partitions import (

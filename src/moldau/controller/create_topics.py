@@ -9,8 +9,8 @@ from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
 from moldau.controller.commands import CreateMissingTopics, CreateTopics
 from moldau.controller.decision import Decision
 from moldau.controller.placement import place, place_as_asked
-from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import check_new_topic_name
+from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import TopicId
 from moldau.metadata.topics import Partition, unified
 from moldau.protocol.errors import ErrorCode

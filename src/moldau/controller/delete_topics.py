@@ -4,7 +4,7 @@ from collections import Counter
 
 from moldau.controller.cluster import Cluster
 from moldau.controller.decision import Decision, Records
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.delete_topics import (

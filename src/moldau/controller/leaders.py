@@ -7,7 +7,7 @@ from moldau.controller.cluster import Cluster
 from moldau.controller.decision import Decision, Records
 from moldau.controller.partition_change import Election, Wish, change_partition
 from moldau.controller.placement import check_assignment
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.topics import NO_LEADER, Partition, Topic
 from moldau.protocol.errors import ErrorCode

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from moldau.controller.cluster import Cluster
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Partition
 from moldau.protocol.errors import ErrorCode
 

@@ -5,7 +5,7 @@ from typing import Final
 from moldau.controller.broker_lifecycle import get_broker
 from moldau.controller.cluster import Cluster
 from moldau.controller.decision import Decision
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,

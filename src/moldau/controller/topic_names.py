@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Topics
 from moldau.protocol.errors import ErrorCode
 

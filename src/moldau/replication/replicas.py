@@ -1,7 +1,7 @@
 """The partitions on this broker."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.log.errors import AppendError
@@ -12,6 +12,16 @@ from moldau.replication.replica import Replica
 from moldau.replication.traffic import TopicTraffic
 
 NO_TOPIC: Final = TopicId(bytes(16))
+
+
+class TopicWatch(Protocol):
+    """Who wants to know which partitions of a topic are led here."""
+
+    def led(self, replica: Replica) -> None:
+        """A partition is led from now on, or still; its epoch tells."""
+
+    def left(self, partition: TopicPartition) -> None:
+        """A partition is not led any more."""
 
 
 class Replicas:
@@ -27,6 +37,11 @@ class Replicas:
         """Whether the cluster has a partition, wherever it is."""
         self._replicas: dict[tuple[str, int], Replica] = {}
         self._traffic: dict[str, TopicTraffic] = {}
+        self._watches: dict[str, TopicWatch] = {}
+
+    def watch_topic(self, topic: str, watch: TopicWatch) -> None:
+        """Tell somebody of a topic's partitions from now on."""
+        self._watches[topic] = watch
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._replicas.values())
@@ -102,6 +117,8 @@ class Replicas:
         replica.stored()
         # Readers that know the leader before hear of the new one.
         replica.wake()
+        if (watch := self._watches.get(partition.topic)) is not None:
+            watch.led(replica)
         return replica
 
     def configure(self, partition: TopicPartition, *, min_in_sync: int) -> None:
@@ -117,6 +134,7 @@ class Replicas:
             replica = self._add(partition, topic_id)
         replica.is_offline = True
         replica.leave(self._absent(partition, replica))
+        self._tell_left(partition)
 
     def remove(self, partition: TopicPartition) -> None:
         """The partition is deleted, or is no longer this broker's."""
@@ -126,6 +144,11 @@ class Replicas:
             if not replica.traffic.partitions:
                 del self._traffic[partition.topic]
             replica.leave(self._absent(partition, None))
+            self._tell_left(partition)
+
+    def _tell_left(self, partition: TopicPartition) -> None:
+        if (watch := self._watches.get(partition.topic)) is not None:
+            watch.left(partition)
 
     def _add(self, partition: TopicPartition, topic_id: TopicId) -> Replica:
         traffic = self._traffic.get(partition.topic)

@@ -271,6 +271,8 @@ class MetadataApplier:
             if (topic := topics.find_by_id(topic_id)) is not None:
                 await self._follow(topic, index, topic.partitions[index])
             await turns.give_way()
+        if touched.removed or touched.declared:
+            self._broker.coordinators.topics_changed(touched.removed)
         own = Resource(ResourceType.BROKER, str(self._broker.node_id))
         if ALL_BROKERS in touched.resources or own in touched.resources:
             self._load_settings()

@@ -23,6 +23,7 @@ from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
 from moldau.runtime.client_metrics import measure_clients
+from moldau.runtime.coordinator_watch import CoordinatorWatch
 from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.runtime.disk import FileDisk
@@ -218,9 +219,10 @@ class Node:
             controller=metadata.controller,
             environment=self._environment,
             replicas=Replicas(settings.node_id, self._is_known),
-            logs=PartitionReader(self._store),
+            logs=PartitionReader(self._store, self.flush),
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
+            shard_watch=CoordinatorWatch(self.metrics),
         )
         self._assignments = DirectoryAssignments(
             metadata.controller, settings.node_id, lambda: self._registration.broker_epoch

@@ -36,8 +36,12 @@ class _Cold(NamedTuple):
 class PartitionReader:
     """`LogsPort` over a store of logs."""
 
-    def __init__(self, store: LogStore, pool: BufferPool | None = None) -> None:
+    def __init__(
+        self, store: LogStore, flush: Callable[[], None], pool: BufferPool | None = None
+    ) -> None:
         self._store = store
+        self._flush = flush  # writes what is staged, and tells who waits for it
+        self._is_flushing = False
         self._pool = pool or BufferPool()
         self._flags: dict[FileDisk, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -47,6 +51,16 @@ class PartitionReader:
         """Take a broken log out of service."""
         if partition in self._store:
             self._store.failed(partition, error)
+
+    def write_soon(self) -> None:
+        """Write what is staged when the loop comes round."""
+        if not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        self._is_flushing = False
+        self._flush()
 
     # Beside the loop.
 

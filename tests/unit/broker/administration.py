@@ -7,10 +7,11 @@ between two turns of its loop; time is virtual.
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop
 from typing import Any
+from unittest.mock import Mock
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
-from moldau.broker.ports import LogDirectory
+from moldau.broker.ports import LogDirectory, ShardWatch
 from moldau.kernel.ids import TopicPartition
 from moldau.metadata.features import LATEST_LEVEL
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
@@ -106,6 +107,7 @@ class Administration:
             logs=Logs(self.environment),
             directories=self.directories,
             loggers=self.loggers,
+            shard_watch=Mock(spec=ShardWatch),
         )
         self.peer = PEER
 

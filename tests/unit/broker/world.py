@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from unittest.mock import Mock
 
 from moldau._native.frames import FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.handlers.produce import handle_produce
-from moldau.broker.ports import Loaded
+from moldau.broker.ports import Loaded, ShardWatch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
@@ -113,11 +114,14 @@ class Logs:
         self.loads = 0
         self.broken: list[tuple[TopicPartition, Exception]] = []
 
-    def append(self, partition, data, checked, *, leader_epoch, now):
+    def append(self, partition, data, checked, **options):
         log = self.logs[partition]
-        appended = log.log.append(data, checked, leader_epoch=leader_epoch, now=now)
+        appended = log.log.append(data, checked, **options)
         self.staged[partition] = log
         return appended
+
+    def write_soon(self) -> None:
+        """Nothing: tests say when a turn ends."""
 
     def warm(self, partition: TopicPartition, cold: DiskColdError, then) -> None:
         assert cold.path.startswith(str(partition))
@@ -217,6 +221,7 @@ class World:
             logs=self.logs,
             directories=None,
             loggers=None,
+            shard_watch=Mock(spec=ShardWatch),
         )
         self.connection = Connection()
         self.peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))

@@ -12,7 +12,7 @@ from moldau.controller.commands import (
     RegisterBroker,
 )
 from moldau.controller.controller import Controller
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.metadata.batches import encode_records, in_batches
 from moldau.metadata.bootstrap import bootstrap_records

@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.controller.config_rules import SettingRules
-from moldau.controller.refusal import Refusal
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.effective import BrokerLayers
 from moldau.protocol.errors import ErrorCode

@@ -7,8 +7,8 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.config_resources import BROKER_LOGGER, check_broker_name
 from moldau.broker.slices import answer_in_slices
-from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import check_topic_name
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.describe import (

@@ -7,8 +7,8 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.broker.topic_view import TopicView
-from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import check_topic_name
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_topic_partitions import (

@@ -16,8 +16,8 @@ from moldau.broker.slices import answer_in_slices
 from moldau.broker.topic_view import TopicView
 from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES
-from moldau.controller.refusal import Refusal
 from moldau.controller.topic_names import METADATA_TOPIC, check_topic_name
+from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Partition, Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_topics import CreateTopicsResponse

@@ -1,0 +1,1 @@
+"""Coordinators of groups, transactions and shares over the partitions of their topics."""

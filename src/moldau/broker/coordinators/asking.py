@@ -1,0 +1,35 @@
+"""From a request to a coordinator, and back to an answer."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from moldau.broker.calls import Call
+from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.coordination.machine import Asked
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.schema import Message
+
+Request = TypeVar("Request", bound=Message)
+
+
+def asked(call: Call, request: Request) -> Asked[Request]:
+    """Return the request as coordinators get it."""
+    return Asked(request, call.version, call.client_id or "", f"/{call.peer.host}")
+
+
+def ask(
+    coordinator: Coordinator,
+    key: str,
+    call: Call,
+    request: Message,
+    refused: Callable[[Refusal], Message],
+) -> None:
+    """Have a request decided by the coordinator of a key, and answer the call with what it says."""
+
+    def answer(outcome: object) -> None:
+        call.answer(refused(outcome) if isinstance(outcome, Refusal) else outcome)  # type: ignore[arg-type]
+
+    coordinator.submit(
+        key, asked(call, request), lambda outcome: call.attempt(partial(answer, outcome))
+    )

@@ -1,0 +1,39 @@
+"""The coordinators of a broker, by what they coordinate."""
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.broker.coordinators.groups import GroupCoordinator
+from moldau.metadata.topics import Topic
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+
+class KeyType(enum.IntEnum):
+    """What is coordinated, as FindCoordinator numbers it."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Coordinators:
+    """One of each kind."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self.groups = GroupCoordinator(broker)
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Topics came, grew or went: those that went are named."""
+        self.groups.topics_changed(removed)
+
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops."""
+        self.groups.let_go()
+
+    def of_type(self, key_type: KeyType) -> Coordinator | None:
+        """Return the coordinator for keys of a type, None if there is none yet."""
+        return self.groups if key_type is KeyType.GROUP else None

@@ -1,0 +1,83 @@
+"""Groups, coordinated by whoever leads their partition of __consumer_offsets."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.broker.coordinators.patience import Patience
+from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
+from moldau.coordination.machine import Effect
+from moldau.coordination.stored_record import RecordTypes, record_types
+from moldau.groups.machine import GroupMachine
+from moldau.groups.offsets.delete import ForgetTopics
+from moldau.metadata.configs import Resource, ResourceType
+from moldau.metadata.image import ClusterImage
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.effective import topic_settings
+from moldau.metadata.topics import Topic
+from moldau.protocol.stored import consumer_groups, offsets, share_groups
+from moldau.records.batch import HEADER_BYTES
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+
+class GroupCoordinator(Coordinator):
+    """Has the groups of the partitions that are led here."""
+
+    topic = "__consumer_offsets"
+
+    def make_machine(self, partition: int) -> GroupMachine:  # noqa: ARG002 - all are alike
+        """Return a machine without groups."""
+        return GroupMachine(_Context(self._broker))
+
+    def record_types(self) -> RecordTypes:
+        """Return what may be in the topic."""
+        return _RECORD_TYPES
+
+    def make_patience(self) -> Patience:
+        """Return how long groups wait."""
+        broker = self._broker
+        return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Forget what was committed for topics that went."""
+        if removed:
+            topics = [(topic.name, topic.topic_id) for topic in removed]
+            self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
+
+    def perform(self, shard: Shard, effect: Effect) -> None:
+        """Do what a group wants to be done outside of it."""
+        raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+
+
+_RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
+
+
+class _Context:
+    """The broker, as groups see it."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.entropy = broker.environment.entropy
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The broker's settings, as they are now."""
+        return self._broker.settings
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster."""
+        return self._broker.image
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the groups' topic."""
+        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
+        largest = topic_settings(self.settings, overrides).max_message_bytes
+        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
+
+    def configs_of(self, group_id: str) -> Mapping[str, str]:
+        """Return what is set for a group."""
+        return self._broker.image.configs.of(Resource(ResourceType.GROUP, group_id))

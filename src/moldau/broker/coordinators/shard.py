@@ -1,0 +1,394 @@
+"""One partition of a coordinator's topic: the machine that its records make, and who waits."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from enum import Enum
+from functools import partial
+from itertools import count
+from typing import Final
+
+from moldau._native.records import Record
+from moldau.broker.coordinators.loading import Loading
+from moldau.broker.coordinators.patience import Patience
+from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
+from moldau.coordination.machine import (
+    NO_PRODUCER,
+    CancelTimer,
+    Decision,
+    Effect,
+    Machine,
+    Producer,
+    Reply,
+    SetTimer,
+    Ticket,
+)
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import RecordTypes, StoredRecord
+from moldau.kernel.clock import Instant
+from moldau.kernel.errors import ProtocolError
+from moldau.kernel.ids import Offset
+from moldau.log.errors import AppendError
+from moldau.log.producers import Origin
+from moldau.protocol.errors import ErrorCode
+from moldau.records.batch import HEADER_BYTES, TRANSACTIONAL, build_batch, validate
+from moldau.records.control import build_end_transaction
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import Replica
+
+RECORD_OVERHEAD_MAX: Final = 32
+"""What a record takes in a batch beside its key and value, at most."""
+
+Then = Callable[[object], None]
+"""Gets the response, or a `Refusal`."""
+
+# What the partition's own errors mean for who asked its coordinator.
+_SEEN_AS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+_SAID_TO_ALL: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class State(Enum):
+    """What a shard is good for."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"  # its log cannot be read
+    CLOSED = "closed"  # it is led elsewhere
+
+
+class Shard:
+    """Decides, records, and answers when what it recorded is committed."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        make_machine: Callable[[], Machine],
+        types: RecordTypes,
+        *,
+        logs: LogsPort,
+        environment: Environment,
+        watch: ShardWatch,
+        perform: Callable[["Shard", Effect], None],
+        patience: Patience | None = None,
+    ) -> None:
+        self.replica = replica
+        self.epoch = replica.leader_epoch
+        """The term of this coordinator: another one that leads the partition later has a later."""
+        self._make_machine = make_machine
+        self._types = types
+        self._logs = logs
+        self._environment = environment
+        self._watch = watch
+        self._perform = perform
+        self._patience = patience
+        self._tickets = count()
+        self._waiting: dict[Ticket, Then] = {}
+        self._parked: set[Ticket] = set()  # those of them who wait for what others do
+        self._is_stopping = False
+        self._timers: dict[Hashable, Timer] = {}
+        self._end = Offset(0)  # behind the last record of this shard that may not be committed
+        self._load()
+
+    # Loading.
+
+    def _load(self) -> None:
+        self.state = State.LOADING
+        self._end = Offset(0)
+        self.machine = self._make_machine()
+        self._begun = self._environment.now().monotonic
+        self._loading = Loading(
+            self.replica,
+            self.machine,
+            self._types,
+            self._logs,
+            self._environment,
+            self._loaded,
+        )
+
+    def _loaded(self, error: ProtocolError | None) -> None:
+        if error is not None:
+            self.state = State.FAILED
+            self._watch.unreadable(self.replica.partition, error)
+            return
+        self.state = State.ACTIVE
+        now = self._environment.now()
+        took = now.monotonic - self._begun
+        self._watch.loaded(self.replica.partition, self._loading.record_count, took)
+        self._act_alone(self.machine.loaded)
+
+    def close(self) -> None:
+        """Coordinate no more: another broker does, or nobody."""
+        self._stop(Refusal(ErrorCode.NOT_COORDINATOR, "The coordinator is elsewhere."))
+        self.state = State.CLOSED
+
+    def _stop(self, refusal: Refusal) -> None:
+        self._loading.cancel()
+        timers, self._timers = self._timers, {}
+        for timer in timers.values():
+            timer.cancel()
+        waiting, self._waiting = self._waiting, {}
+        self._parked.clear()
+        for then in waiting.values():
+            then(refusal)
+
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops. What is recorded is answered."""
+        self._is_stopping = True
+        for ticket in sorted(self._parked):
+            self._answer(ticket, Refusal(ErrorCode.NOT_COORDINATOR, "The broker stops."))
+
+    def lose(self, error: AppendError | ReplicaError) -> None:
+        """What was decided is not in the log: forget it, and begin again with what is."""
+        if self.state is not State.ACTIVE:
+            return
+        self._watch.lost(self.replica.partition, error)
+        self.state = State.LOADING
+        refusal = _refusal(error)
+        # What is wrong with one decision is nothing for others to hear: they may ask again.
+        code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
+        self._stop(Refusal(code, refusal.message))
+        if self.replica.log is not None:
+            self._load()
+
+    # Deciding.
+
+    def submit(self, command: object, then: Then) -> None:
+        """Have a command decided; `then` gets the answer when it will not be lost any more."""
+        refusal = self._refuse()
+        if refusal is not None:
+            then(refusal)
+            return
+        ticket = Ticket(next(self._tickets))
+        self._waiting[ticket] = then
+        try:
+            self._act(partial(self.machine.decide, command, ticket), ticket)
+        except Refusal as refused:
+            self._answer(ticket, refused)
+        except Exception:
+            self._waiting.pop(ticket, None)
+            self._parked.discard(ticket)
+            raise
+
+    def write_marker(
+        self,
+        producer: Producer,
+        *,
+        is_commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+        then: Then,
+    ) -> None:
+        """End a producer's transaction here; `then` gets None when it is, or a `Refusal`."""
+        refusal = self._refuse()
+        if refusal is not None:
+            then(refusal)
+            return
+        now = self._environment.now()
+        data = build_end_transaction(
+            commit=is_commit,
+            coordinator_epoch=coordinator_epoch,
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            timestamp=now.wall_ms,
+        )
+        try:
+            self._append_batch(data, now, transaction_version)
+        except AppendError as error:
+            # Nothing else was decided with it: a marker that comes too late is refused, no more.
+            then(Refusal(error.code, str(error)))
+            return
+        self.machine.end_transaction(producer.id, is_commit=is_commit)
+        ticket = Ticket(next(self._tickets))
+        self._waiting[ticket] = then
+        self._settle(Decision(effects=[Reply(ticket, None)]), None)
+
+    def _refuse(self) -> Refusal | None:
+        if self.state is State.LOADING:
+            return Refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator loads.")
+        if self.state is not State.ACTIVE:
+            return Refusal(ErrorCode.NOT_COORDINATOR, "The coordinator is not here.")
+        if self.replica.is_under_min_in_sync:
+            return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Too few replicas are in sync.")
+        return None
+
+    def _act_alone(self, decide: Callable[[Instant], Decision]) -> None:
+        """Do what nobody asked for."""
+        try:
+            self._act(decide, None)
+        except Exception as error:  # noqa: BLE001 - the others go on
+            self._watch.failed(self.replica.partition, error)
+
+    def _act(self, decide: Callable[[Instant], Decision], ticket: Ticket | None) -> None:
+        now = self._environment.now()
+        decision = decide(now)
+        if decision.records:
+            try:
+                self._append(decision, now)
+            except AppendError as error:
+                refusal = _refusal(error)
+                if decision.is_pure and refusal.code is not ErrorCode.NOT_COORDINATOR:
+                    raise refusal from error
+                if ticket is not None:
+                    self._answer(ticket, refusal)
+                self.lose(error)
+                return
+        for effect in decision.effects:
+            if isinstance(effect, SetTimer):
+                self._set_timer(effect)
+            elif isinstance(effect, CancelTimer):
+                self._cancel_timer(effect.key)
+        if ticket is not None and decision.response is None:
+            self._parked.add(ticket)
+        self._settle(decision, ticket)
+        if self._is_stopping:
+            self.let_go()
+
+    # Recording.
+
+    def _append(self, decision: Decision, now: Instant) -> None:
+        """Append what was decided and replay it; `AppendError` if it cannot be."""
+        producer = decision.producer
+        owner = NO_PRODUCER if producer is None else producer.id
+        for records in self._batches(decision):
+            data = build_batch(
+                [
+                    Record(number, now.wall_ms, *record.encode())
+                    for number, record in enumerate(records)
+                ],
+                attributes=0 if producer is None else TRANSACTIONAL,
+                producer_id=owner,
+                producer_epoch=-1 if producer is None else producer.epoch,
+            )
+            base = self._append_batch(data, now)
+            for delta, record in enumerate(records):
+                self.machine.replay(Offset(base + delta), owner, record.key, record.value)
+
+    def _append_batch(self, data: bytes, now: Instant, transaction_version: int = 0) -> Offset:
+        batch = bytearray(data)
+        appended = self._logs.append(
+            self.replica.partition,
+            batch,
+            validate(batch),
+            leader_epoch=self.epoch,
+            now=now,
+            origin=Origin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+        self._logs.write_soon()
+        self._end = Offset(appended.last_offset + 1)
+        return appended.base_offset
+
+    def _batches(self, decision: Decision) -> Iterator[Sequence[StoredRecord]]:
+        if decision.is_atomic:
+            yield decision.records
+            return
+        log = self.replica.log
+        assert log is not None, "it leads"
+        room = log.config.max_message_bytes - HEADER_BYTES
+        size = 0
+        batch: list[StoredRecord] = []
+        for record in decision.records:
+            key, value = record.encode()
+            more = len(key) + len(value or b"") + RECORD_OVERHEAD_MAX
+            if batch and size + more > room:
+                yield batch
+                size, batch = 0, []
+            size += more
+            batch.append(record)
+        yield batch
+
+    # Answering.
+
+    def _settle(self, decision: Decision, ticket: Ticket | None) -> None:
+        """Carry out a decision when everything before it, and it itself, is committed."""
+        log = self.replica.log
+        if log is None or log.high_watermark >= self._end:
+            self._carry_out(decision, ticket)
+        else:
+            pending = _Pending(self, decision, ticket)
+            self.replica.wait_stored(self._end, pending)
+            if self._patience is not None and decision.response is not None:
+                self._patience.begin(pending)
+
+    def _carry_out(self, decision: Decision, ticket: Ticket | None) -> None:
+        if ticket is not None and decision.response is not None:
+            self._answer(ticket, decision.response)
+        for effect in decision.effects:
+            if isinstance(effect, Reply):
+                self._answer(effect.ticket, effect.response)
+            elif not isinstance(effect, SetTimer | CancelTimer):
+                self._perform(self, effect)
+
+    def committed(self, decision: Decision, ticket: Ticket | None) -> None:
+        """Answer: nothing of what was decided can be lost any more."""
+        if self.state is State.ACTIVE:
+            try:
+                self._carry_out(decision, ticket)
+            except Exception as error:  # noqa: BLE001 - others wait for the same commit
+                self._watch.failed(self.replica.partition, error)
+
+    def give_up(self, ticket: Ticket | None) -> None:
+        """Let somebody wait no longer for a commit, which may yet come."""
+        if ticket is not None:
+            self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
+
+    def _answer(self, ticket: Ticket, response: object) -> None:
+        then = self._waiting.pop(ticket, None)
+        self._parked.discard(ticket)
+        if then is not None:
+            then(response)
+
+    # Timers.
+
+    def _set_timer(self, effect: SetTimer) -> None:
+        self._cancel_timer(effect.key)
+        self._timers[effect.key] = self._environment.at(
+            effect.at, partial(self._expired, effect.key)
+        )
+
+    def _cancel_timer(self, key: Hashable) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _expired(self, key: Hashable) -> None:
+        self._timers.pop(key, None)
+        if self.state is State.ACTIVE:
+            self._act_alone(partial(self.machine.expire, key))
+
+
+class _Pending:
+    """A decision that waits for its commit."""
+
+    __slots__ = ("_decision", "_shard", "_ticket", "is_done")
+
+    def __init__(self, shard: Shard, decision: Decision, ticket: Ticket | None) -> None:
+        self._shard = shard
+        self._decision = decision
+        self._ticket = ticket
+        self.is_done = False
+
+    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+        """Go on."""
+        self.is_done = True
+        self._shard.committed(self._decision, self._ticket)
+
+    def lost(self, replica: Replica, error: ReplicaError) -> None:  # noqa: ARG002
+        """Have the shard begin again."""
+        self.is_done = True
+        self._shard.lose(error)
+
+    def expire(self) -> None:
+        """Let who asked go."""
+        self._shard.give_up(self._ticket)
+
+
+def _refusal(error: AppendError | ReplicaError) -> Refusal:
+    return Refusal(_SEEN_AS.get(error.code, error.code), str(error))

@@ -1,0 +1,1 @@
+"""What coordinators have in common: decisions, their records in an internal topic, refusals."""
