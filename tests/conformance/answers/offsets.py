@@ -38,16 +38,11 @@ def ask(asked: Questioner) -> None:
 
 def coordinators(asked: Questioner) -> None:
     for version in asked.all_versions(FindCoordinatorRequest):
-        for key_type in (0, 1) if version else (0,):
-            for key in ("k", ""):
-                words: dict[str, Any] = {"key": key} if version < 4 else {"coordinator_keys": [key]}
-                request = FindCoordinatorRequest(key_type=key_type, **words)
-                asked.ask(f"{key!r} of type {key_type}", request, version)
+        for key in ("k", ""):
+            words: dict[str, Any] = {"key": key} if version < 4 else {"coordinator_keys": [key]}
+            asked.ask(f"{key!r}", FindCoordinatorRequest(**words), version)
     for keys in ([], ["a", "b"], ["a", "a"], ["", "a"]):
         asked.ask(f"{keys}", FindCoordinatorRequest(key_type=0, coordinator_keys=keys))
-    for key in ("group", "g:x:0", "g:AAAAAAAAAAAAAAAAAAAAAA:0", "g:MoldauMoldauMoldauMol0:x"):
-        request = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
-        asked.ask_until(key, request, lambda answer: answer.coordinators[0].error_code != 15)
 
 
 def commit_alone(asked: Questioner) -> None:

@@ -29,13 +29,11 @@ GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 
 def prepare(asked: Questioner) -> None:
-    """Create the topics where they are not, and wait for the coordinators."""
+    """Create the topics where they are not, and wait for the groups' coordinator."""
     wanted = [CreatableTopic(name=n, num_partitions=2, replication_factor=1) for n in TOPICS]
     asked.call(CreateTopicsRequest(topics=wanted, timeout_ms=30_000))
-    for key_type in (GROUP_KEY, TRANSACTION_KEY):
-        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
-        wait_for(lambda request=request: not asked.call(request).coordinators[0].error_code)
-    # They answer when they have read their topics, which are empty, and know the others.
+    find_coordinator(asked, GROUP_KEY)
+    # It answers when it has read its topic, which is empty, and knows the others.
     places = {"a": {0: 0, 1: 0}, "b": {0: 0, 1: 0}}
     first = commit("ready", places)
     wait_for(
@@ -46,6 +44,17 @@ def prepare(asked: Questioner) -> None:
         )
     )
     asked.call(commit("prepared", places), 9)
+    asked.learn_topics()
+
+
+def find_coordinator(asked: Questioner, key_type: int) -> None:
+    """Let the coordinator's topic be created, and wait for it."""
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
+    wait_for(lambda: not asked.call(request).coordinators[0].error_code)
+
+
+def find_transaction_coordinator(asked: Questioner) -> None:
+    """Wait until transactions can be begun."""
+    find_coordinator(asked, TRANSACTION_KEY)
     producer = InitProducerIdRequest(transactional_id="ready", transaction_timeout_ms=1000)
     wait_for(lambda: not asked.call(producer).error_code)
-    asked.learn_topics()

@@ -21,6 +21,7 @@ from moldau.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
+from moldau.protocol.messages.find_coordinator import FindCoordinatorRequest
 from moldau.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -70,6 +71,9 @@ def beat(group: str, member_id: str, epoch: int, **fields: Any) -> ShareGroupHea
 
 
 def refuse(asked: Questioner) -> None:
+    for key in ("group", "g:x:0", "g:AAAAAAAAAAAAAAAAAAAAAA:0", "g:MoldauMoldauMoldauMol0:x"):
+        request = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+        asked.ask_until(key, request, lambda answer: answer.coordinators[0].error_code != 15)
     topics = {"subscribed_topic_names": [TOPIC]}
     asked.ask("no group", beat("", FIRST, 0, **topics))
     asked.ask("no member", beat("share-refused", "", 0, **topics))

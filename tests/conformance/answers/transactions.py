@@ -14,6 +14,7 @@ from moldau.protocol.messages.describe_producers import DescribeProducersRequest
 from moldau.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from moldau.protocol.messages.end_txn import EndTxnRequest
 from moldau.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from moldau.protocol.messages.find_coordinator import FindCoordinatorRequest
 from moldau.protocol.messages.init_producer_id import InitProducerIdRequest
 from moldau.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -43,6 +44,7 @@ from tests.conformance.answers.classic import NOBODY
 from tests.conformance.answers.offsets import stable
 from tests.conformance.answers.questioner import CONCURRENT_TRANSACTIONS, Questioner
 from tests.conformance.answers.requests import of_group
+from tests.conformance.answers.setting import TRANSACTION_KEY, find_transaction_coordinator
 from tests.wire import wait_for
 
 Ids = tuple[int, int]
@@ -57,6 +59,7 @@ COMMITTED = 1
 
 def ask(asked: Questioner) -> None:
     """Walk through it."""
+    find_transaction_coordinator(asked)
     init(asked)
     add_partitions(asked)
     older_protocol(asked)
@@ -129,6 +132,11 @@ def end_until_done(asked: Questioner, name: str, request: Message, version: int)
 
 
 def init(asked: Questioner) -> None:
+    for version in asked.all_versions(FindCoordinatorRequest, 1):
+        for key in ("k", ""):
+            words: dict[str, Any] = {"key": key} if version < 4 else {"coordinator_keys": [key]}
+            request = FindCoordinatorRequest(key_type=TRANSACTION_KEY, **words)
+            asked.ask(f"{key!r}", request, version)
     for version in asked.all_versions(InitProducerIdRequest):
         asked.ask("no name", initial(None), version)
         asked.ask("an empty name", initial(""), version)
