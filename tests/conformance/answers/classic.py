@@ -43,9 +43,10 @@ def refuse_joins(asked: Questioner) -> None:
     for timeout_ms in (0, -1, 5999, 1_800_001):
         request = join("refused", session_timeout_ms=timeout_ms)
         asked.ask(f"a session of {timeout_ms} ms", request)
+    # In a group that is there: Kafka makes an empty one of a refusal, which is worth nothing.
     for version in (3, asked.last(JoinGroupRequest)):
-        asked.ask("no protocols", join("no-protocols", protocols=()), version)
-        asked.ask("no protocol type", join("no-protocol-type", protocol_type=""), version)
+        asked.ask("no protocols", join("ready", protocols=()), version)
+        asked.ask("no protocol type", join("ready", protocol_type=""), version)
     request = join("refused", NOBODY, group_instance_id="unknown")
     asked.ask("an unknown static member", request)
     asked.ask("a nameless static member", join("nameless", group_instance_id=""))
