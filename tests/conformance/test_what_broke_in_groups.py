@@ -42,6 +42,7 @@ from tests.wire import Wire, wait_for
 TIME = 1_700_000_000_000
 SECONDS_MAX = 60
 COORDINATOR_IS_COMING = {14, 15, 16}
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +50,16 @@ def broker(quick_broker: RunningBroker) -> RunningBroker:
     return quick_broker
 
 
-@pytest.fixture(autouse=True)
-def _coordinators(wire: Wire) -> None:
+def find_coordinator(wire: Wire, key_type: int) -> None:
     """Whoever asks for a coordinator first lets its topic be created."""
-    for key_type in (0, 1):
-        request = FindCoordinatorRequest(key_type=key_type, key="any")
-        wait_for(
-            lambda request=request: not wire.call(request, FindCoordinatorResponse, 3).error_code
-        )
+    request = FindCoordinatorRequest(key_type=key_type, key="any")
+    wait_for(lambda: not wire.call(request, FindCoordinatorResponse, 3).error_code)
 
 
 @needs(*GROUPS)
 @pytest.mark.parametrize("metadata", ["", "plain", "ž ∞", "x" * 4096, '{"a": [1, 2]}'])
 def test_offset_commit_metadata_comes_back(wire: Wire, metadata: str) -> None:
+    find_coordinator(wire, GROUP_KEY)
     topic = f"broke-metadata-{len(metadata)}"
     wire.create_topic(topic)
     request = commit(topic, {topic: {0: 17}}, metadata=metadata, leader_epoch=0)
@@ -82,6 +80,7 @@ def test_offset_commit_metadata_comes_back(wire: Wire, metadata: str) -> None:
 @needs(*GROUPS)
 def test_no_unknown_member_while_many_rebalance(broker: RunningBroker, wire: Wire) -> None:
     """Members that join at once, over and over, are never told that they are unknown."""
+    find_coordinator(wire, GROUP_KEY)
     group = "broke-concurrent-rebalances"
     wire.create_topic("broke-rebalances", 8)
     told: list[tuple[str, int]] = []
@@ -205,6 +204,7 @@ def test_aborted_records_are_invisible_to_read_committed(broker: RunningBroker, 
     ],
 )
 def test_transaction_timeouts_are_validated(wire: Wire, timeout_ms: int, error: int) -> None:
+    find_coordinator(wire, TRANSACTION_KEY)
     request = InitProducerIdRequest(
         transactional_id=f"broke-timeout-{timeout_ms}", transaction_timeout_ms=timeout_ms
     )
@@ -220,7 +220,7 @@ def test_transaction_timeouts_are_validated(wire: Wire, timeout_ms: int, error: 
 def test_end_txn_has_the_versions_that_librdkafka_asks_for(
     broker: RunningBroker, wire: Wire
 ) -> None:
-    """librdkafka wants v1, and takes no transaction where it is not in the range."""
+    """librdkafka asks for v1, the Java client for v5."""
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     answer = wire.call(request, ApiVersionsResponse, 3)
     [row] = [row for row in answer.api_keys if row.api_key == EndTxnRequest._api_key]
