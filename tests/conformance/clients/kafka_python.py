@@ -122,7 +122,6 @@ class KafkaPython:
     def read_as_group(self, topic: str, group: str, count: int) -> set[str]:
         members = [
             kafka.KafkaConsumer(
-                topic,
                 bootstrap_servers=self.servers,
                 group_id=group,
                 auto_offset_reset="earliest",
@@ -132,6 +131,10 @@ class KafkaPython:
             )
             for _ in range(2)
         ]
+        for member in members:
+            # A leader that does not know the topic yet may give everybody nothing for long.
+            assert member.partitions_for_topic(topic)
+            member.subscribe([topic])
         read: set[str] = set()
         deadline = time.monotonic() + SECONDS_MAX
         try:
