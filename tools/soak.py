@@ -120,6 +120,18 @@ PROOFS = (
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},
         "client",
     ),
+    Proof(
+        "50 members come and go",
+        ("tests/conformance/test_group_churn.py",),
+        {"MOLDAU_CHURN_SECONDS": "300"},
+        "groups",
+    ),
+    Proof(
+        "exactly once while workers are killed",
+        ("tests/conformance/test_exactly_once.py",),
+        {"MOLDAU_WORKER_KILLS": "50"},
+        "groups",
+    ),
 )
 
 
