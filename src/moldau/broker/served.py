@@ -38,6 +38,10 @@ _HANDLERS: Final = (
     "offset_for_leader_epoch",
     "produce",
     "push_telemetry",
+    "share_acknowledge",
+    "share_fetch",
+    "share_group_describe",
+    "share_group_heartbeat",
     "unregister_broker",
     "update_features",
 )

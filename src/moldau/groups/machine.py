@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.groups.context import GroupContext
+from moldau.groups.share import parts as share
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.schema import Message
@@ -50,14 +51,20 @@ class GroupMachine:
         raise NotImplementedError
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    **share.DECIDE,
+}
 """By type of request or command: `(machine, command, ticket, now)`."""
 
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {}
+_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
+    **share.EXPIRE,
+}
 """By type of timer: `(machine, key, now)`."""
 
-_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {}
+_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
+    **share.REPLAY,
+}
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = ()
+_LOADED: Final[tuple[Callable[..., Any], ...]] = (share.begin_sessions,)
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.groups import GroupCoordinator
+from moldau.broker.coordinators.shares import ShareCoordinator
 from moldau.metadata.topics import Topic
 
 if TYPE_CHECKING:
@@ -25,11 +26,19 @@ class Coordinators:
 
     def __init__(self, broker: "Broker") -> None:
         self.groups = GroupCoordinator(broker)
+        self.shares = ShareCoordinator(broker)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Topics came, grew or went: those that went are named."""
         self.groups.topics_changed(removed)
+        self.shares.topics_changed(removed)
 
     def of_type(self, key_type: KeyType) -> Coordinator | None:
         """Return the coordinator for keys of a type, None if there is none yet."""
-        return self.groups if key_type is KeyType.GROUP else None
+        match key_type:
+            case KeyType.GROUP:
+                return self.groups
+            case KeyType.SHARE:
+                return self.shares
+            case _:
+                return None

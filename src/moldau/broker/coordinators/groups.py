@@ -1,16 +1,19 @@
 """Groups, coordinated by whoever leads their partition of __consumer_offsets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.shard import Shard
+from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
+from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, InitializeShares
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 
 if TYPE_CHECKING:
@@ -32,7 +35,23 @@ class GroupCoordinator(Coordinator):
 
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
-        raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+        match effect:
+            case InitializeShares():
+                initialize_shares(self._broker, shard, effect)
+            case DeleteShares():
+                delete_shares(self._broker, shard, effect)
+            case _:
+                raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Have groups forget topics that are gone."""
+        if removed:
+            command = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
+            self.submit_to_all(lambda: command, _forgotten)
+
+
+def _forgotten(outcome: object) -> None:
+    """A shard that could not do it remembers what nobody asks for."""
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
