@@ -202,6 +202,8 @@ class SharePartition:
 
     def written(self, number: int, *, is_stored: bool) -> None:
         """A write has an outcome: what it says counts, or the locks are as they were."""
+        if number == NO_WRITE:
+            return
         for run in self._window:
             if run.write == number:
                 if is_stored:

@@ -82,7 +82,7 @@ class StateWrite(NamedTuple):
     """What has to be stored of a share partition."""
 
     number: int
-    """By which the partition knows it when it is told the outcome."""
+    """By which the partition knows it when it is told the outcome; 0 if nothing waits for that."""
     state_epoch: int
     start_offset: Offset
     delivery_complete_count: int
