@@ -13,6 +13,7 @@ class RecordState(IntEnum):
     AVAILABLE = 0
     ACQUIRED = 1  # never stored: a lock does not outlive its leader
     ACKNOWLEDGED = 2
+    ARCHIVING = 3  # given up, and on its way to a dead letter topic
     ARCHIVED = 4
 
     @property

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from moldau.coordination.stored_record import StoredRecord
+from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, TopicId
 from moldau.kernel.uuid_text import uuid_to_text
 from moldau.protocol.stored import share_group_state as stored
@@ -145,7 +146,17 @@ def _to_stored(batches: Iterable[StateBatch]) -> list[stored.StateBatch]:
     ]
 
 
-def _of_stored(batches: Iterable[stored.StateBatch]) -> tuple[StateBatch, ...]:
+class WireBatch(Protocol):
+    """States, as they are stored and as leaders tell them."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+
+def state_batches(batches: Iterable[WireBatch]) -> tuple[StateBatch, ...]:
+    """Return what batches say; `ValueError` for a state that is not known here."""
     return tuple(
         StateBatch(
             Offset(batch.first_offset),
@@ -155,3 +166,10 @@ def _of_stored(batches: Iterable[stored.StateBatch]) -> tuple[StateBatch, ...]:
         )
         for batch in batches
     )
+
+
+def _of_stored(batches: Iterable[stored.StateBatch]) -> tuple[StateBatch, ...]:
+    try:
+        return state_batches(batches)
+    except ValueError as error:
+        raise ProtocolError(f"a share state: {error}") from error

@@ -14,6 +14,7 @@ READING: Final = frozenset(
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeQuorum",
+        "DescribeShareGroupOffsets",
         "DescribeTopicPartitions",
         "Fetch",
         "FindCoordinator",
@@ -23,6 +24,8 @@ READING: Final = frozenset(
         "Metadata",
         "OffsetFetch",
         "OffsetForLeaderEpoch",
+        "ReadShareGroupStateSummary",
+        "ShareGroupDescribe",
     }
 )
 """APIs that change nothing: they are handled, and their answers get the error. All others are
