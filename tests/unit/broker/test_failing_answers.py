@@ -65,7 +65,9 @@ def wait(w: World) -> None:
     [
         pytest.param(produce, World.sync, id="produce"),
         pytest.param(produce, wait, id="produce, too late"),
-        pytest.param(produce, lambda w: w.replicas.offline(TopicPartition(TOPIC, 0)), id="produce, lost"),
+        pytest.param(
+            produce, lambda w: w.replicas.offline(TopicPartition(TOPIC, 0)), id="produce, lost"
+        ),
         pytest.param(init_producer_id, give_producer_ids, id="init producer id"),
         pytest.param(delete_records, lambda w: w.logs.catch_up(), id="delete records"),
         pytest.param(delete_records, wait, id="delete records, too late"),

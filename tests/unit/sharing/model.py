@@ -5,7 +5,7 @@ from random import Random
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, TopicId
-from moldau.sharing.commands import InitializeState, ReadState, WriteState
+from moldau.sharing.commands import Done, InitializeState, ReadState, WriteState
 from moldau.sharing.limits import Limits, Wish
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import (
@@ -21,6 +21,7 @@ from tests.unit.sharing.coordinators import Context, Coordinator
 KEY = ShareKey("g", TopicId(b"t" * 16), 0)
 MEMBERS = ("a", "b", "c")
 FINAL = (AcknowledgeType.ACCEPT, AcknowledgeType.REJECT)
+DONE = (*FINAL, AcknowledgeType.GAP)
 
 
 class Model:
@@ -28,7 +29,7 @@ class Model:
 
     A record is one member's at a time; what was accepted, and stored, is never delivered again;
     nothing is delivered more often than it may be; the start moves forward only; and in the end
-    every record was delivered.
+    every record was delivered until somebody was done with it, or as often as it may be.
     """
 
     def __init__(self, seed: int) -> None:
@@ -47,7 +48,10 @@ class Model:
         self.leader_epoch = 0
         self.held: dict[int, tuple[str, float]] = {}
         self.final: set[int] = set()
-        self.delivered: set[int] = set()
+        """Stored as done, and its member knows it."""
+        self.said: set[int] = set()
+        """Stored as done, whether or not anybody heard of that."""
+        self.counts: dict[int, int] = {}
         self.writes: list[tuple[StateWrite, int, dict[int, AcknowledgeType]]] = []
         assert not isinstance(self.ask(InitializeState(KEY, 1, 0)), Refusal)
         self.partition = self.lead()
@@ -106,7 +110,7 @@ class Model:
                 assert each not in self.held, f"{each} has two owners"
                 assert each not in self.final, f"{each} was done"
                 self.held[each] = member, self.now + self.limits.lock_seconds
-                self.delivered.add(each)
+                self.counts[each] = count
                 total += 1
         if wish.is_strict:
             assert total <= wish.records_max
@@ -161,7 +165,7 @@ class Model:
         if not self.writes:
             return
         write, leader_epoch, spoken = self.writes.pop(0)
-        outcome: object = Refusal
+        outcome: object = None
         if self.random.random() < 0.9:
             outcome = self.ask(
                 WriteState(
@@ -173,9 +177,12 @@ class Model:
                     write.batches,
                 )
             )
-        is_stored = not isinstance(outcome, Refusal) and outcome is not Refusal
+        is_answered = self.random.random() < 0.95
+        is_stored = isinstance(outcome, Done) and is_answered
+        if isinstance(outcome, Done):
+            self.said |= {o for o, kind in spoken.items() if kind in DONE}
         if leader_epoch != self.leader_epoch:
-            assert not is_stored, "who led before is fenced"
+            assert not isinstance(outcome, Done), "who led before is fenced"
             return
         if not is_stored:
             # The locks are as they were, if their time is not up by now.
@@ -259,4 +266,11 @@ class Model:
             for offset in range(batch.first, batch.last + 1)
             if offset >= self.log_start
         }
-        assert there <= self.delivered, f"never delivered: {sorted(there - self.delivered)}"
+        assert there <= set(self.counts), f"never delivered: {sorted(there - set(self.counts))}"
+        given_up = {
+            offset
+            for offset, count in self.counts.items()
+            if count == self.limits.delivery_count_max
+        }
+        lost = there - self.said - given_up
+        assert not lost, f"delivered, and nobody said that it is done: {sorted(lost)}"

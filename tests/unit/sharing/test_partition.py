@@ -59,9 +59,7 @@ class Shared:
             )
         ]
 
-    def say(
-        self, member: str, first: int, last: int, *types: AcknowledgeType
-    ) -> StateWrite | None:
+    def say(self, member: str, first: int, last: int, *types: AcknowledgeType) -> StateWrite | None:
         said = [Acknowledgement(Offset(first), Offset(last), types)]
         return self.partition.acknowledge(member, said, limits=self.limits, now=self.now)
 
