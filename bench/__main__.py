@@ -19,6 +19,7 @@ SUITES = (
     "codec",
     "commands",
     "compaction",
+    "coordination",
     "disk",
     "log",
     "records",

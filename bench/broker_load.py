@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,17 +33,22 @@ PARTITIONS = 4
 RECORD_BYTES = 1000
 TIME = 1_700_000_000_000
 TICKS = os.sysconf("SC_CLK_TCK")
+END_TO_END_MEAN = re.compile(r"Avg latency: ([\d.]+) ms")
+END_TO_END_P99 = re.compile(r"99th = ([\d.]+)")
 PERFORMANCE = re.compile(r"([\d.]+) records/sec .*?([\d.]+) ms avg latency")
 
 
 class Load(NamedTuple):
-    """What one run took; latencies where the client tells them."""
+    """What one run took, as far as its client tells."""
 
-    megabytes_per_second: float
-    cpu_seconds_per_gb: float
+    megabytes_per_second: float = 0.0
+    cpu_seconds_per_gb: float = 0.0
     p50_us: float = 0.0
     p99_us: float = 0.0
     mean_ms: float = 0.0
+    per_second: float = 0.0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Side:
         batch = self._batch(size)
         with self.topic() as topic:
             self._raw_produce(topic, batch, PARTITIONS, 4, 256 << 20)
-            with self._wire() as wire:
+            with self.wire() as wire:
                 ends = [wire.list_offset(topic, LATEST, n).offset for n in range(PARTITIONS)]
             place = (topic, PARTITIONS, connections, 1)
             records = _records(size)
@@ -122,11 +128,19 @@ class Side:
             place = (self.broker.bootstrap_servers, topic, PARTITIONS)
             return self._timed(total, self.programs.librdkafka, "consume", *place, count)
 
+    def librdkafka_join(self, size: int, total: int) -> Load:
+        """Read as the only member of a group that is new."""
+        with self.topic() as topic:
+            count = total // size
+            self._librdkafka_produce(topic, size, "1", count)
+            place = (self.broker.bootstrap_servers, topic, PARTITIONS)
+            return self._timed(total, self.programs.librdkafka, "join", *place, count)
+
     def _librdkafka_produce(self, topic: str, size: int, acks: str, count: int) -> Load:
         place = (self.broker.bootstrap_servers, topic, PARTITIONS)
         program = self.programs.librdkafka
         load = self._timed(size * count, program, "produce", *place, acks, size, count)
-        with self._wire() as wire:
+        with self.wire() as wire:
             ends = [wire.list_offset(topic, LATEST, n).offset for n in range(PARTITIONS)]
         assert sum(ends) == count, f"{sum(ends)} of {count} records arrived"
         return load
@@ -135,20 +149,70 @@ class Side:
         """Run Kafka's own performance test."""
         with self.topic() as topic:
             cpu = self.cpu_seconds()
-            done = run_java(
-                self.programs.directory,
+            done = self._java(
                 "org.apache.kafka.tools.ProducerPerformance",
                 *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
                 *("--num-records", str(count), "--record-size", str(size), "--throughput", "-1"),
                 *("--command-property", f"acks={acks}"),
-                options=(),
             )
             cpu = self.cpu_seconds() - cpu
-        assert done.returncode == 0, done.stdout + done.stderr
-        found = PERFORMANCE.search(done.stdout.splitlines()[-1])
-        assert found, done.stdout
+        found = PERFORMANCE.search(done.splitlines()[-1])
+        assert found, done
         rate = float(found[1]) * size / 1e6
         return Load(rate, cpu / (size * count / 1e9), mean_ms=float(found[2]))
+
+    def java_consume(self, size: int, count: int) -> Load:
+        """Run Kafka's own performance test, which reads through a group."""
+        with self.topic() as topic:
+            self._librdkafka_produce(topic, size, "1", count)
+            cpu = self.cpu_seconds()
+            done = self._java(
+                "org.apache.kafka.tools.ConsumerPerformance",
+                *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
+                *("--num-records", str(count), "--timeout", "60000"),
+            )
+            cpu = self.cpu_seconds() - cpu
+        rate = float(done.splitlines()[-1].split(",")[3])
+        return Load(rate * (1 << 20) / 1e6, cpu / (size * count / 1e9))
+
+    def java_latency(self, count: int, size: int) -> Load:
+        """Send one record after the other, each when the one before was received."""
+        with self.topic(1) as topic:
+            place = (self.broker.bootstrap_servers, topic)
+            done = self._java(
+                "org.apache.kafka.tools.EndToEndLatency",
+                *("--bootstrap-server", place[0], "--topic", place[1]),
+                *("--num-records", str(count), "--producer-acks", "all"),
+                *("--record-size", str(size)),
+            )
+        mean, p99 = END_TO_END_MEAN.search(done), END_TO_END_P99.search(done)
+        assert mean, done
+        assert p99, done
+        return Load(mean_ms=float(mean[1]), p99_us=float(p99[1]) * 1000)
+
+    def java_transactions(self, count: int) -> Load:
+        """Commit transactions of ten records in three partitions, one after the other."""
+        with self.topic(3) as topic:
+            program = str(HERE / "Transactions.java")
+            done = self._java(program, self.broker.bootstrap_servers, topic, str(count))
+        return Load(per_second=count / float(done))
+
+    def group_load(self, *arguments: object) -> Load:
+        """Have librdkafka's Python client do something; it says how many and how long."""
+        cpu = self.cpu_seconds()
+        command = [sys.executable, "-m", "bench.group_load", self.broker.bootstrap_servers]
+        done = subprocess.run(
+            [*command, *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        cpu = self.cpu_seconds() - cpu
+        assert done.returncode == 0, done.stderr
+        count, seconds = map(float, done.stdout.split())
+        return Load(per_second=count / seconds, seconds=seconds, cpu_seconds=cpu)
+
+    def _java(self, program: str, *arguments: str) -> str:
+        done = run_java(self.programs.directory, program, *arguments, options=())
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def cpu_seconds(self) -> float:
         """Return what the broker's process has used so far."""
@@ -177,14 +241,15 @@ class Side:
         """Create a topic; its files go at once when it is deleted, before the next measurement."""
         self.topics += 1
         name = f"bench-{self.topics}"
-        with self._wire() as wire:
+        with self.wire() as wire:
             wire.create_topic(name, partitions, {"file.delete.delay.ms": "1"})
         yield name
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=30_000)
-        with self._wire() as wire:
+        with self.wire() as wire:
             wire.call(request, DeleteTopicsResponse, 6)
 
-    def _wire(self) -> Wire:
+    def wire(self) -> Wire:
+        """Return a connection that speaks the protocol as it is told."""
         return Wire(self.broker.host, self.broker.port)
 
     def _batch(self, size: int) -> Path:

@@ -2,6 +2,7 @@
  *
  * librdkafka_load produce SERVERS TOPIC PARTITIONS ACKS SIZE COUNT
  * librdkafka_load consume SERVERS TOPIC PARTITIONS COUNT
+ * librdkafka_load join SERVERS TOPIC PARTITIONS COUNT    the same as the only member of a new group
  *
  * Linked with the library that confluent-kafka brings, which comes without headers: what is used of
  * it is declared here. Prints the seconds from the first record to the last. */
@@ -15,6 +16,7 @@ typedef struct conf conf;
 typedef struct handle handle;
 typedef struct topic topic;
 typedef struct queue queue;
+typedef struct list list;
 typedef struct {
     int error;
     topic *of;
@@ -40,6 +42,11 @@ queue *rd_kafka_queue_new(handle *);
 int rd_kafka_consume_start_queue(topic *, int32_t partition, int64_t offset, queue *);
 ssize_t rd_kafka_consume_batch_queue(queue *, int timeout_ms, message **, size_t size);
 void rd_kafka_message_destroy(message *);
+list *rd_kafka_topic_partition_list_new(int size);
+void *rd_kafka_topic_partition_list_add(list *, const char *topic, int32_t partition);
+int rd_kafka_subscribe(handle *, const list *topics);
+int rd_kafka_poll_set_consumer(handle *);
+queue *rd_kafka_queue_get_consumer(handle *);
 
 static char error[512];
 
@@ -56,12 +63,15 @@ static void fail(const char *what)
     exit(1);
 }
 
-static handle *connect_to(int kind, const char *servers, const char *acks)
+static handle *connect_to(int kind, const char *servers, const char *acks, const char *group)
 {
     conf *settings = rd_kafka_conf_new();
     handle *client;
     if (rd_kafka_conf_set(settings, "bootstrap.servers", servers, error, sizeof error) ||
-        (acks && rd_kafka_conf_set(settings, "acks", acks, error, sizeof error)))
+        (acks && rd_kafka_conf_set(settings, "acks", acks, error, sizeof error)) ||
+        (group && (rd_kafka_conf_set(settings, "group.id", group, error, sizeof error) ||
+                   rd_kafka_conf_set(settings, "auto.offset.reset", "earliest", error,
+                                     sizeof error))))
         fail("settings");
     if (!(client = rd_kafka_new(kind, settings, error, sizeof error)))
         fail("client");
@@ -85,13 +95,27 @@ static void produce(handle *client, topic *to, int partitions, size_t size, long
         fail("flush");
 }
 
-static void consume(handle *client, topic *from, int partitions, long count)
+static queue *start(handle *client, topic *from, int partitions)
 {
-    static message *messages[AT_ONCE];
     queue *all = rd_kafka_queue_new(client);
     for (int partition = 0; partition < partitions; partition++)
         if (rd_kafka_consume_start_queue(from, partition, FROM_BEGINNING, all))
             fail("start");
+    return all;
+}
+
+static queue *join(handle *client, const char *name)
+{
+    list *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(topics, name, -1);
+    if (rd_kafka_poll_set_consumer(client) || rd_kafka_subscribe(client, topics))
+        fail("subscribe");
+    return rd_kafka_queue_get_consumer(client);
+}
+
+static void consume(queue *all, long count)
+{
+    static message *messages[AT_ONCE];
     while (count > 0) {
         size_t more = count < AT_ONCE ? count : AT_ONCE; /* it waits until it has all of them */
         ssize_t got = rd_kafka_consume_batch_queue(all, TIMEOUT_MS, messages, more);
@@ -109,9 +133,11 @@ static void consume(handle *client, topic *from, int partitions, long count)
 int main(int argc, char **argv)
 {
     int produces = argc == 8 && !strcmp(argv[1], "produce");
-    if (!produces && !(argc == 6 && !strcmp(argv[1], "consume")))
+    int joins = argc == 6 && !strcmp(argv[1], "join");
+    if (!produces && !joins && !(argc == 6 && !strcmp(argv[1], "consume")))
         return 2;
-    handle *client = connect_to(produces ? PRODUCER : CONSUMER, argv[2], produces ? argv[5] : NULL);
+    handle *client = connect_to(produces ? PRODUCER : CONSUMER, argv[2], produces ? argv[5] : NULL,
+                                joins ? argv[3] : NULL);
     topic *its = rd_kafka_topic_new(client, argv[3], NULL);
     int partitions = atoi(argv[4]);
     /* A producer that blocks on a full queue holds a lock that its topic's first metadata needs. */
@@ -122,7 +148,7 @@ int main(int argc, char **argv)
     if (produces)
         produce(client, its, partitions, strtoul(argv[6], NULL, 10), atol(argv[7]));
     else
-        consume(client, its, partitions, atol(argv[5]));
+        consume(joins ? join(client, argv[3]) : start(client, its, partitions), atol(argv[5]));
     printf("%.6f\n", now() - begun);
     fflush(stdout);
     _Exit(0); /* closing waits for a long poll, which is no part of the measurement */

@@ -6,6 +6,7 @@ import pytest
 
 from moldau.broker.handlers.delete_records import handle_delete_records
 from moldau.broker.handlers.init_producer_id import handle_init_producer_id
+from moldau.kernel.ids import TopicPartition
 from moldau.log.config import Durability
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse
 from moldau.protocol.messages.delete_records import (
@@ -16,6 +17,8 @@ from moldau.protocol.messages.delete_records import (
 from moldau.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.unit.broker.world import TOPIC, Connection, World
 from tests.unit.log.logs import batch_of
+
+PARTITION = TopicPartition(TOPIC, 0)
 
 Ask = Callable[[World, Connection], None]
 Happen = Callable[[World], None]
@@ -65,9 +68,7 @@ def wait(w: World) -> None:
     [
         pytest.param(produce, World.sync, id="produce"),
         pytest.param(produce, wait, id="produce, too late"),
-        pytest.param(
-            produce, lambda w: w.replicas.offline(TopicPartition(TOPIC, 0)), id="produce, lost"
-        ),
+        pytest.param(produce, lambda w: w.replicas.offline(PARTITION), id="produce, lost"),
         pytest.param(init_producer_id, give_producer_ids, id="init producer id"),
         pytest.param(delete_records, lambda w: w.logs.catch_up(), id="delete records"),
         pytest.param(delete_records, wait, id="delete records, too late"),

@@ -1,5 +1,7 @@
 """Stored states brought together, beside a table of every offset."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +70,6 @@ def test_every_offset_has_the_latest_state(added: list[StateBatch], start: int) 
         combined = combine(combined, [each], start)
     found = {o: each.rank for each in combined for o in range(each.first, each.last + 1)}
     assert found == expected
-    for before, after in zip(combined, combined[1:], strict=False):
+    for before, after in itertools.pairwise(combined):
         assert before.last < after.first
         assert before.last + 1 < after.first or before.rank != after.rank

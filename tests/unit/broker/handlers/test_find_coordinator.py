@@ -1,4 +1,4 @@
-"""FindCoordinator, while there are no coordinators."""
+"""FindCoordinator: who leads the partition that a key belongs to."""
 
 import pytest
 
@@ -10,18 +10,37 @@ from tests.unit.broker.administration import Administration
 SHARE_KEY = "g:AAAAAAAAAAAAAAAAAAAAAA:0"
 
 
-@pytest.mark.parametrize("key_type", [0, 1])
+def find(version: int, *keys: str, key_type: int = 0) -> FindCoordinatorRequest:
+    named = {"key": keys[0]} if version < 4 else {"coordinator_keys": keys}
+    return FindCoordinatorRequest(key_type=key_type, **named)
+
+
 @pytest.mark.parametrize("version", range(7))
-def test_not_available_yet(version: int, key_type: int) -> None:
-    keys = {"key": "g"} if version < 4 else {"coordinator_keys": ["g", "h"]}
-    request = FindCoordinatorRequest(key_type=key_type if version else 0, **keys)
-    answer = Administration().ask(handle_find_coordinator, request, version)
+def test_the_first_that_looks_waits_for_the_topic(version: int) -> None:
+    admin = Administration()
+    connection = admin.send(handle_find_coordinator, find(version, "g", "h"), version)
+    assert not connection.answers
+    admin.settle()
+    answer = connection.answer
     found = [answer] if version < 4 else answer.coordinators
     if version >= 4:
         assert [each.key for each in found] == ["g", "h"]
     for each in found:
-        assert each.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert (each.node_id, each.host, each.port) == (-1, "", -1)
+        assert each.error_code == ErrorCode.NONE
+        assert (each.node_id, each.host, each.port) == (1, "localhost", 9092)
+    assert admin.broker.image.topics.find("__consumer_offsets") is not None
+    again = admin.send(handle_find_coordinator, find(version, "g", "h"), version)
+    assert again.answers == [answer], "there is nothing to wait for any more"
+
+
+def test_not_available_while_nobody_makes_the_topic() -> None:
+    admin = Administration()
+    admin.controller.is_gone = True
+    connection = admin.send(handle_find_coordinator, find(4, "g"), 4)
+    admin.settle()
+    (found,) = connection.answer.coordinators
+    assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (found.node_id, found.host, found.port) == (-1, "", -1)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +56,7 @@ def test_not_available_yet(version: int, key_type: int) -> None:
     ],
 )
 def test_other_keys(version: int, key_type: int, key: str, code: ErrorCode) -> None:
-    keys = {"key": key} if version < 4 else {"coordinator_keys": [key]}
-    request = FindCoordinatorRequest(key_type=key_type, **keys)
+    request = find(version, key, key_type=key_type)
     answer = Administration().ask(handle_find_coordinator, request, version)
     found = answer if version < 4 else answer.coordinators[0]
     assert found.error_code == code
