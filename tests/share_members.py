@@ -46,9 +46,7 @@ def configure(wire: Wire, group: str, **configs: str) -> None:
         AlterableConfig(name=name.replace("_", "."), config_operation=0, value=value)
         for name, value in configs.items()
     ]
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE, resource_name=group, configs=rows
-    )
+    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=rows)
     request = IncrementalAlterConfigsRequest(resources=[resource])
     [answer] = wire.call(request, IncrementalAlterConfigsResponse, 1).responses
     assert answer.error_code == 0, answer.error_message
@@ -229,8 +227,7 @@ class ShareMember:
 
 def acquired_of(row: fetching.PartitionData) -> list[tuple[int, int, int]]:
     return [
-        (each.first_offset, each.last_offset, each.delivery_count)
-        for each in row.acquired_records
+        (each.first_offset, each.last_offset, each.delivery_count) for each in row.acquired_records
     ]
 
 

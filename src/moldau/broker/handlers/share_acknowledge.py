@@ -42,6 +42,7 @@ def handle_share_acknowledge(
         (topic.topic_id, each.partition_index): each.acknowledgement_batches
         for topic in request.topics
         for each in topic.partitions
+        if each.acknowledgement_batches
     }
 
     def acknowledged(outcomes: Outcomes) -> None:

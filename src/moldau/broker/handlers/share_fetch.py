@@ -59,9 +59,11 @@ def _select(
     """Return the partitions of the member's session, in turn."""
     sessions = broker.shares.sessions
     epoch = request.share_session_epoch
+    # As in Kafka, a topic that is not known yet is passed over: its members name it again.
     named = [
         (topic.topic_id, each.partition_index)
         for topic in request.topics
+        if broker.image.topics.find_by_id(topic.topic_id) is not None
         for each in topic.partitions
     ]
     if epoch == FIRST_EPOCH:

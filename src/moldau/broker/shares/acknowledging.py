@@ -69,15 +69,18 @@ def _find(broker: "Broker", group_id: str, partition: Partition) -> "LedShare":
 
 
 def _checked(batches: Sequence[AcknowledgementBatch], *, may_renew: bool) -> list[Acknowledgement]:
-    end = -1
+    end = -2
     checked = []
     for batch in batches:
         first, last = batch.first_offset, batch.last_offset
         types = batch.acknowledge_types
         if first > last:
             raise _invalid("A batch ends before it begins.")
-        if first <= end:
+        if first < end:
             raise _invalid("Batches overlap, or are not in order.")
+        if first == end:
+            # As in Kafka, where one record is met twice: it is not acquired any more.
+            raise Refusal(ErrorCode.INVALID_RECORD_STATE, "A record is acknowledged twice.")
         if len(types) not in (1, last - first + 1):
             raise _invalid("A batch has one type for all its offsets, or one for each.")
         highest = AcknowledgeType.RENEW if may_renew else AcknowledgeType.REJECT

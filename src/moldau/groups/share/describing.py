@@ -56,7 +56,6 @@ def _described(machine: "GroupMachine", group_id: str) -> DescribedGroup:
             error_code=refusal.code,
             error_message=refusal.message,
             group_id=group_id,
-            group_state="Dead",
         )
     topics = machine.context.image.topics
     return DescribedGroup(

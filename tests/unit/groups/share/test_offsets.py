@@ -143,4 +143,3 @@ def test_groups_are_described(world: World) -> None:
     assert (member.client_id, member.client_host) == ("client", "/host")
     assert list(member.assignment.topic_partitions[0].partitions) == [0, 1]
     assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert missing.group_state == "Dead"
