@@ -91,6 +91,12 @@ PROOFS = (
         "client",
     ),
     Proof(
+        "model of classic groups",
+        ("tests/unit/groups/classic/test_model.py",),
+        {"MOLDAU_CLASSIC_SEEDS": "20000"},
+        "groups",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},

@@ -1,10 +1,11 @@
 """Apache Kafka 4.3.1 and we take turns on one data directory."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from tests.conformance.apache_kafka import ApacheKafka
 from tests.integration.nodes import Client, running
@@ -118,4 +119,43 @@ def test_kafkas_then_ours_then_kafkas(tmp_path: Path) -> None:
         described = kafka.tool("org.apache.kafka.tools.TopicCommand", "--describe")
     assert "Topic: new" in described
     assert "Topic: empty" not in described
+    assert complaints(kafka) == []
+
+
+def commit(servers: str, group: str, offset: int, metadata: str) -> None:
+    consumer = Consumer({**CLIENT, "group.id": group, "bootstrap.servers": servers})
+    offsets = [TopicPartition("rivers", 0, offset, metadata)]
+    assert consumer.commit(offsets=offsets, asynchronous=False)[0].error is None
+    consumer.close()
+
+
+def committed(servers: str, group: str) -> tuple[int, str]:
+    consumer = Consumer({**CLIENT, "group.id": group, "bootstrap.servers": servers})
+    deadline = time.monotonic() + SECONDS_MAX
+    while True:
+        try:
+            (found,) = consumer.committed([TopicPartition("rivers", 0)], timeout=SECONDS_MAX)
+        except KafkaException:
+            # A coordinator may be found before it knows that it is one.
+            assert time.monotonic() < deadline
+        else:
+            consumer.close()
+            return found.offset, found.metadata
+
+
+def test_committed_offsets_go_along(tmp_path: Path) -> None:
+    kafka = ApacheKafka(tmp_path)
+    kafka.write_properties()
+    kafka.format()
+    with kafka_on(kafka) as servers:
+        kafka.create_topic("rivers", {})
+        commit(servers, "a", 1, "Kafka's")
+        commit(servers, "b", 2, "Kafka's")
+    with running("--data", kafka.data_directory) as node:
+        assert committed(node.bootstrap_servers, "a") == (1, "Kafka's")
+        commit(node.bootstrap_servers, "a", 3, "ours")
+        commit(node.bootstrap_servers, "c", 4, "ours")
+    with kafka_on(kafka) as servers:
+        found = {group: committed(servers, group) for group in "abc"}
+    assert found == {"a": (3, "ours"), "b": (2, "Kafka's"), "c": (4, "ours")}
     assert complaints(kafka) == []

@@ -16,11 +16,26 @@ from moldau.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
+from moldau.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from moldau.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
+)
+from moldau.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from moldau.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
 )
 from moldau.records.batch import build_batch
 from moldau.records.compression import Codec
@@ -188,3 +203,28 @@ def test_metadata_creates_a_topic_when_asked_to(wire: Wire) -> None:
     assert metadata(wire, "broke:bad name", create=True).topics[0].error_code == (
         ErrorCode.INVALID_TOPIC_EXCEPTION
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(None, ""), ("", ""), ("text", "text"), ("grüße \U0001f600", "grüße \U0001f600")],
+)
+def test_offset_commit_metadata_round_trip(wire: Wire, said: str | None, told: str) -> None:
+    topic, group = "broke-metadata", "broke-metadata"
+    wire.call(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), MetadataResponse, 9)
+    row = OffsetCommitRequestPartition(committed_offset=3, committed_metadata=said)
+    commit = OffsetCommitRequest(
+        group_id=group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[row])]
+    )
+
+    def is_committed() -> bool:
+        # The coordinator's topic and ours may be on their way.
+        wire.call(FindCoordinatorRequest(key=group), FindCoordinatorResponse, 1)
+        answer = wire.call(commit, OffsetCommitResponse, 8)
+        return answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+    wait_for(is_committed)
+    asked = [OffsetFetchRequestTopic(name=topic, partition_indexes=[0])]
+    fetch = OffsetFetchRequest(group_id=group, topics=asked)
+    (found,) = wire.call(fetch, OffsetFetchResponse, 7).topics[0].partitions
+    assert (found.committed_offset, found.metadata) == (3, told)

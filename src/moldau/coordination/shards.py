@@ -1,5 +1,7 @@
 """Which partition of a coordinator's topic keeps what belongs to a key."""
 
+from struct import unpack
+
 
 def shard_of(key: str, shard_count: int) -> int:
     """Return the partition for a group's, transaction's or share's key, as every broker does.
@@ -8,8 +10,8 @@ def shard_of(key: str, shard_count: int) -> int:
     """
     number = 0
     encoded = key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(encoded[::2], encoded[1::2], strict=True):
-        number = (31 * number + (high << 8 | low)) & 0xFFFFFFFF
+    for unit in unpack(f">{len(encoded) // 2}H", encoded):
+        number = (31 * number + unit) & 0xFFFFFFFF
     if number >= 1 << 31:
         number -= 1 << 32
     # Java's smallest number has no positive counterpart: Kafka takes 0 for it.

@@ -18,6 +18,10 @@ class GroupContext(Protocol):
     def image(self) -> ClusterImage:
         """The cluster, as this broker knows it."""
 
+    @property
+    def record_bytes_max(self) -> int:
+        """How large the key and the value of a record may be, together."""
+
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group (KIP-848's group configs), by dotted name."""
 

@@ -1,11 +1,13 @@
 """What all kinds of groups can be asked."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Protocol
 
 from moldau.coordination.stored_record import StoredRecord
-from moldau.kernel.ids import Offset
+
+PartitionCheck = Callable[[str, bytes, int], None]
+"""Refuses a commit for a partition: its topic's name and id, and its number."""
 
 
 class GroupType(Enum):
@@ -47,8 +49,11 @@ class Group(Protocol):
         *,
         is_transactional: bool,
         version: int,
-    ) -> None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that epoch."""
+    ) -> PartitionCheck | None:
+        """Refuse a commit of somebody who is not, or no longer, a member of that epoch.
+
+        If an older epoch will do for some partitions, return what tells for which.
+        """
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Refuse a member that asks with an old epoch."""
@@ -67,13 +72,3 @@ class Group(Protocol):
 
     def tombstones(self) -> Iterator[StoredRecord]:
         """Return the records that make the group forgotten, without its offsets."""
-
-
-class OffsetStore(Protocol):
-    """What groups may ask of the offsets that are committed for them."""
-
-    def has_offsets(self, group_id: str) -> bool:
-        """Whether anything is committed for a group."""
-
-    def committed(self, group_id: str, topic: str, partition: int) -> Offset | None:
-        """Return a group's committed offset, None if there is none."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from moldau.broker.coordinators.patience import Patience
 from moldau.broker.coordinators.shard import Shard, State, Then
 from moldau.coordination.machine import Effect, Machine
 from moldau.coordination.refusal import Refusal
@@ -25,6 +26,7 @@ class Coordinator:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._shards: dict[int, Shard] = {}
+        self._patience = self.make_patience()
         broker.replicas.watch_topic(self.topic, self)
 
     # What a kind has to say.
@@ -40,6 +42,10 @@ class Coordinator:
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a machine of this kind wants to be done, once it is committed."""
         raise NotImplementedError
+
+    def make_patience(self) -> Patience | None:
+        """Return how long a commit may take before who asked is told to ask again; None: ever."""
+        return None
 
     # Finding.
 
@@ -101,6 +107,7 @@ class Coordinator:
             environment=broker.environment,
             watch=broker.shard_watch,
             perform=self.perform,
+            patience=self._patience,
         )
 
     def left(self, partition: TopicPartition) -> None:

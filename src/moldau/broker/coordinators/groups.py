@@ -4,17 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
-from moldau.broker.coordinators.shard import Shard
+from moldau.broker.coordinators.patience import Patience
+from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
+from moldau.groups.offsets.delete import ForgetTopics
 from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, InitializeShares
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.effective import topic_settings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
+from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -33,6 +37,19 @@ class GroupCoordinator(Coordinator):
         """Return what may be in the topic."""
         return _RECORD_TYPES
 
+    def make_patience(self) -> Patience:
+        """Return how long groups wait."""
+        broker = self._broker
+        return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Forget what was committed for topics that went, and that they were shared."""
+        if removed:
+            topics = [(topic.name, topic.topic_id) for topic in removed]
+            self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
+            shared = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
+            self.submit_to_all(lambda: shared, lambda _outcome: None)
+
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
         match effect:
@@ -42,16 +59,6 @@ class GroupCoordinator(Coordinator):
                 delete_shares(self._broker, shard, effect)
             case _:
                 raise NotImplementedError(f"{shard.replica.partition}: {effect}")
-
-    def topics_changed(self, removed: Sequence[Topic]) -> None:
-        """Have groups forget topics that are gone."""
-        if removed:
-            command = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
-            self.submit_to_all(lambda: command, _forgotten)
-
-
-def _forgotten(outcome: object) -> None:
-    """A shard that could not do it remembers what nobody asks for."""
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
@@ -73,6 +80,13 @@ class _Context:
     def image(self) -> ClusterImage:
         """The cluster."""
         return self._broker.image
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the groups' topic."""
+        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
+        largest = topic_settings(self.settings, overrides).max_message_bytes
+        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
 
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from moldau._native.records import Record
 from moldau.broker.coordinators.loading import Loading
+from moldau.broker.coordinators.patience import Patience
 from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
 from moldau.coordination.machine import (
     NO_PRODUCER,
@@ -50,6 +51,8 @@ _SEEN_AS: Final = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 
+_SAID_TO_ALL: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
 
 class State(Enum):
     """What a shard is good for."""
@@ -73,6 +76,7 @@ class Shard:
         environment: Environment,
         watch: ShardWatch,
         perform: Callable[["Shard", Effect], None],
+        patience: Patience | None = None,
     ) -> None:
         self.replica = replica
         self.epoch = replica.leader_epoch
@@ -83,6 +87,7 @@ class Shard:
         self._environment = environment
         self._watch = watch
         self._perform = perform
+        self._patience = patience
         self._tickets = count()
         self._waiting: dict[Ticket, Then] = {}
         self._timers: dict[Hashable, Timer] = {}
@@ -136,7 +141,10 @@ class Shard:
             return
         self._watch.lost(self.replica.partition, error)
         self.state = State.LOADING
-        self._stop(_refusal(error))
+        refusal = _refusal(error)
+        # What is wrong with one decision is nothing for others to hear: they may ask again.
+        code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
+        self._stop(Refusal(code, refusal.message))
         if self.replica.log is not None:
             self._load()
 
@@ -214,6 +222,11 @@ class Shard:
             try:
                 self._append(decision, now)
             except AppendError as error:
+                refusal = _refusal(error)
+                if decision.is_pure and refusal.code is not ErrorCode.NOT_COORDINATOR:
+                    raise refusal from error
+                if ticket is not None:
+                    self._answer(ticket, refusal)
                 self.lose(error)
                 return
         for effect in decision.effects:
@@ -285,7 +298,10 @@ class Shard:
         if log is None or log.high_watermark >= self._end:
             self._carry_out(decision, ticket)
         else:
-            self.replica.wait_stored(self._end, _Pending(self, decision, ticket))
+            pending = _Pending(self, decision, ticket)
+            self.replica.wait_stored(self._end, pending)
+            if self._patience is not None and decision.response is not None:
+                self._patience.begin(pending)
 
     def _carry_out(self, decision: Decision, ticket: Ticket | None) -> None:
         if ticket is not None and decision.response is not None:
@@ -303,6 +319,11 @@ class Shard:
                 self._carry_out(decision, ticket)
             except Exception as error:  # noqa: BLE001 - others wait for the same commit
                 self._watch.failed(self.replica.partition, error)
+
+    def give_up(self, ticket: Ticket | None) -> None:
+        """Let somebody wait no longer for a commit, which may yet come."""
+        if ticket is not None:
+            self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
 
     def _answer(self, ticket: Ticket, response: object) -> None:
         then = self._waiting.pop(ticket, None)
@@ -331,20 +352,27 @@ class Shard:
 class _Pending:
     """A decision that waits for its commit."""
 
-    __slots__ = ("_decision", "_shard", "_ticket")
+    __slots__ = ("_decision", "_shard", "_ticket", "is_done")
 
     def __init__(self, shard: Shard, decision: Decision, ticket: Ticket | None) -> None:
         self._shard = shard
         self._decision = decision
         self._ticket = ticket
+        self.is_done = False
 
     def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on."""
+        self.is_done = True
         self._shard.committed(self._decision, self._ticket)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:  # noqa: ARG002
         """Have the shard begin again."""
+        self.is_done = True
         self._shard.lose(error)
+
+    def expire(self) -> None:
+        """Let who asked go."""
+        self._shard.give_up(self._ticket)
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:

@@ -53,8 +53,7 @@ def delete_shares(broker: "Broker", shard: Shard, effect: DeleteShares) -> None:
     def answered(answers: Answers) -> None:
         failed = _by_topic(answers, lambda outcome: isinstance(outcome, Refusal))
         deleted = [topic_id for topic_id in effect.partitions if topic_id not in failed]
-        command = SharesDeleted(effect.group_id, deleted, effect.ticket, effect.response)
-        shard.submit(command, _noted)
+        shard.submit(SharesDeleted(effect, deleted), _noted)
 
     keys = _keys(effect.group_id, effect.partitions)
     persist_all(broker, [(key, DeleteState(key)) for key in keys], answered)

@@ -43,23 +43,17 @@ class DeleteShares(Effect):
     partitions: Partitions
     ticket: Ticket
     response: object
+    """For the one who waits until then."""
+    deletes_group: bool = False
+    """Whether the group goes as well, if all of them could be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharesDeleted:
     """Share states of whole topics are gone; those of others could not be deleted."""
 
-    group_id: str
+    asked: DeleteShares
     deleted: Sequence[TopicId]
-    ticket: Ticket
-    response: object
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteAllShares:
-    """A group is to be deleted: have its share states deleted first. The answer is itself."""
-
-    group_id: str
 
 
 @dataclass(frozen=True, slots=True)

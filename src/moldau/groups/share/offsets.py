@@ -1,29 +1,27 @@
 """Where a share group goes on, set by an administrator, or forgotten."""
 
 from collections.abc import Container
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import Asked, Decision, Reply, Ticket
+from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.groups.share import records
 from moldau.groups.share.commands import (
-    DeleteAllShares,
     DeleteShares,
     InitializeShares,
-    SharesDeleted,
 )
+from moldau.groups.share.deleting import marked
 from moldau.groups.share.finding import find_share_group
-from moldau.groups.share.group import NamedPartitions, SharedTopics, ShareGroup
-from moldau.groups.share.initializing import begun, joined
+from moldau.groups.share.group import NamedPartitions
+from moldau.groups.share.initializing import begun
 from moldau.kernel.clock import Instant
-from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_share_group_offsets as alter
 from moldau.protocol.messages import delete_share_group_offsets as delete
 
 if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
+    from moldau.kernel.ids import TopicId
 
 _UNKNOWN = "There is no such topic or partition."
 
@@ -114,51 +112,6 @@ def decide_delete(
     if not partitions:
         return Decision(response=response)
     return Decision(
-        [records.shared_topics(group.group_id, _deleting(group, names))],
+        [records.shared_topics(group.group_id, marked(group.topics, names))],
         effects=[DeleteShares(group.group_id, partitions, ticket, response)],
-    )
-
-
-def _deleting(group: ShareGroup, names: dict[TopicId, str]) -> SharedTopics:
-    topics = group.topics
-    kept = {each: topic for each, topic in topics.initialized.items() if each not in names}
-    return replace(topics, initialized=kept, deleting={**topics.deleting, **names})
-
-
-def decide_deleted(
-    machine: "GroupMachine",
-    command: SharesDeleted,
-    ticket: Ticket,  # noqa: ARG001
-    now: Instant,  # noqa: ARG001
-) -> Decision:
-    """Forget topics whose share states are gone, and answer who waited for that."""
-    reply = [Reply(command.ticket, command.response)]
-    group = machine.groups.get(command.group_id)
-    if not isinstance(group, ShareGroup):
-        return Decision(effects=reply)
-    deleting = {
-        each: name for each, name in group.topics.deleting.items() if each not in command.deleted
-    }
-    changed = replace(group.topics, deleting=deleting)
-    return Decision([records.shared_topics(group.group_id, changed)], effects=reply)
-
-
-def decide_delete_all(
-    machine: "GroupMachine",
-    command: DeleteAllShares,
-    ticket: Ticket,
-    now: Instant,  # noqa: ARG001
-) -> Decision:
-    """Have all share states of a group deleted: it is to go itself, after that."""
-    group = find_share_group(machine, command.group_id)
-    group.check_empty()
-    topics = joined(group.topics.initialized, group.topics.initializing)
-    names = {each: topic.name for each, topic in topics.items()}
-    if not topics:
-        return Decision(response=command)
-    partitions = {each: topic.partitions for each, topic in topics.items()}
-    changed = replace(_deleting(group, names), initializing={})
-    return Decision(
-        [records.shared_topics(group.group_id, changed)],
-        effects=[DeleteShares(group.group_id, partitions, ticket, command)],
     )

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from moldau.coordination.machine import Decision
-from moldau.groups.share import describing, initializing, offsets, replaying
+from moldau.groups.share import deleting, describing, initializing, offsets, replaying
 from moldau.groups.share.commands import (
-    DeleteAllShares,
     ForgetSharedTopics,
     ListShared,
     SharesDeleted,
@@ -30,8 +29,7 @@ DECIDE: Final[Mapping[type[Any], Callable[..., Decision]]] = {
     DeleteShareGroupOffsetsRequest: offsets.decide_delete,
     ListShared: describing.decide_list_shared,
     SharesInitialized: initializing.decide_initialized,
-    SharesDeleted: offsets.decide_deleted,
-    DeleteAllShares: offsets.decide_delete_all,
+    SharesDeleted: deleting.decide_deleted,
     ForgetSharedTopics: initializing.decide_forgetting,
 }
 

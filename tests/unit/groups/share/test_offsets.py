@@ -3,8 +3,8 @@
 import pytest
 
 from moldau.coordination.refusal import Refusal
+from moldau.groups.deletion import DeleteGroup
 from moldau.groups.share.commands import (
-    DeleteAllShares,
     DeleteShares,
     ForgetSharedTopics,
     InitializeShares,
@@ -52,7 +52,7 @@ def delete(*names: str) -> DeleteShareGroupOffsetsRequest:
 
 
 def test_members_are_in_the_way(world: World) -> None:
-    for request in (alter("t", (0, 5)), delete("t"), DeleteAllShares("g")):
+    for request in (alter("t", (0, 5)), delete("t"), DeleteGroup("g")):
         answer = world.ask(request)
         assert isinstance(answer, Refusal)
         assert answer.code == ErrorCode.NON_EMPTY_GROUP
@@ -118,13 +118,37 @@ def test_what_could_not_be_deleted_can_be_later(world: World) -> None:
     assert not world.group().topics.deleting
 
 
-def test_all_shares_are_deleted_before_the_group_is(world: World) -> None:
+def test_share_states_are_deleted_before_their_group_is(world: World) -> None:
     world.beat("a", -1)
-    command = DeleteAllShares("g")
-    assert world.ask(command) is None
+    assert world.ask(DeleteGroup("g")) is None
+    (effect,) = world.asked
+    assert isinstance(effect, DeleteShares)
+    world.serve_shares(fails=True)
+    answer = world.answers[effect.ticket]
+    assert isinstance(answer, Refusal)
+    assert answer.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    # Another time it is all deleted, also what is left of the first.
+    assert world.ask(DeleteGroup("g")) is None
+    (effect,) = world.asked
+    assert isinstance(effect, DeleteShares)
+    assert effect.partitions == {topic_id("t"): {0, 1}}
     world.serve_shares()
-    assert world.ask(command) == command
-    assert world.ask(ListShared("g")) == {}
+    assert world.answers[effect.ticket] is True
+    assert "g" not in world.machine.groups
+
+
+def test_a_member_joins_a_group_that_is_being_deleted(world: World) -> None:
+    world.beat("a", -1)
+    world.ask(DeleteGroup("g"))
+    asked, world.asked = world.asked, []
+    world.beat("b", 0, ["t"])
+    world.asked = asked
+    world.serve_shares()
+    (effect,) = asked
+    assert isinstance(effect, DeleteShares)
+    answer = world.answers[effect.ticket]
+    assert isinstance(answer, Refusal)
+    assert answer.code == ErrorCode.NON_EMPTY_GROUP
 
 
 def test_topics_that_are_gone(world: World) -> None:

@@ -131,7 +131,7 @@ class World:
                 )
             elif isinstance(effect, DeleteShares):
                 gone = () if fails else tuple(effect.partitions)
-                self.ask(SharesDeleted(effect.group_id, gone, effect.ticket, effect.response))
+                self.ask(SharesDeleted(effect, gone))
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and timers run out."""

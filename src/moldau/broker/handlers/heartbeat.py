@@ -1,0 +1,24 @@
+"""Heartbeat v0-v4. v3 static members; v4 flexible."""
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.coordinators.asking import ask
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def handle_heartbeat(
+    broker: Broker, call: Call, request: HeartbeatRequest
+) -> HeartbeatResponse | None:
+    """Answer whether the member is one, and whether it has to join again."""
+    if not request.group_id:
+        return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    return None
+
+
+def _refused(refusal: Refusal) -> HeartbeatResponse:
+    # A group that loads is there, and so is its member: it gets a session when it is loaded.
+    is_loading = refusal.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else refusal.code)

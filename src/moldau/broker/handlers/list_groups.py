@@ -1,0 +1,42 @@
+"""ListGroups v0-v5. v3 flexible; v4 by states (KIP-518); v5 by types (KIP-848)."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.coordinators.everywhere import ask_everywhere
+from moldau.coordination.refusal import Refusal
+from moldau.groups.listing import ListGroups
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+def handle_list_groups(broker: Broker, call: Call, request: ListGroupsRequest) -> None:
+    """Answer with all groups that this broker coordinates, once all of them are loaded."""
+    command = ListGroups(_lowered(request.states_filter), _lowered(request.types_filter))
+
+    def answer(outcomes: Sequence[object]) -> None:
+        call.answer(_response(outcomes))
+
+    ask_everywhere(
+        broker.coordinators.groups,
+        command,
+        lambda outcomes: call.attempt(partial(answer, outcomes)),
+    )
+
+
+def _response(outcomes: Sequence[object]) -> ListGroupsResponse:
+    groups = []
+    for outcome in outcomes:
+        if not isinstance(outcome, Refusal):
+            assert isinstance(outcome, list)
+            groups += outcome
+        elif outcome.code is not ErrorCode.NOT_COORDINATOR:
+            # What is coordinated elsewhere is listed there. What cannot be listed yet should be.
+            return ListGroupsResponse(error_code=outcome.code)
+    return ListGroupsResponse(groups=groups)
+
+
+def _lowered(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in names)

@@ -1,0 +1,1 @@
+"""Classic groups: members choose a leader, and the leader says who reads what."""

@@ -1,0 +1,61 @@
+"""Members of classic groups that are not heard of any more."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from moldau.coordination.machine import Decision, Effect
+from moldau.groups.classic.draft import Draft, SessionTimer
+from moldau.groups.classic.group import ClassicGroup
+from moldau.groups.classic.membership import State
+from moldau.groups.classic.rebalance import complete, prepare
+from moldau.kernel.clock import Instant
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+
+def expire_session(machine: "GroupMachine", timer: SessionTimer, now: Instant) -> Decision:
+    """Remove a member whose session has ended, or an id that nobody joined with."""
+    group = machine.groups.get(timer.group_id)
+    if not isinstance(group, ClassicGroup):
+        return Decision()
+    membership = group.membership
+    draft = Draft(machine, timer.group_id, membership, now)
+    if timer.member_id in membership.pending:
+        membership.pending.discard(timer.member_id)
+    else:
+        member = membership.members.get(timer.member_id)
+        if member is None:
+            return Decision()
+        member.timer_at = None
+        if member.deadline > now.monotonic:
+            draft.watch(member)
+            return draft.decision()
+        if member.waits:
+            # Its answer renews the session.
+            return Decision()
+        draft.drop(member)
+        if membership.state in {State.STABLE, State.COMPLETING}:
+            prepare(draft)
+            return draft.decision()
+    if membership.state is State.PREPARING and membership.has_all_joined:
+        complete(draft)
+    return draft.decision()
+
+
+def begin_sessions(machine: "GroupMachine", now: Instant) -> Iterable[Effect]:
+    """Give the members of all groups a session: this coordinator hears of them from now on."""
+    for group in machine.groups.values():
+        if isinstance(group, ClassicGroup) and group.stored is not None and group.stored.members:
+            yield from begin_group(machine, group, now)
+
+
+def begin_group(machine: "GroupMachine", group: ClassicGroup, now: Instant) -> Iterable[Effect]:
+    """Give all members a session; too many of them have to join again, and some cannot."""
+    membership = group.membership
+    draft = Draft(machine, group.group_id, membership, now)
+    for member in membership.members.values():
+        draft.renew(member)
+    if len(membership.members) > draft.settings.group_max_size:
+        prepare(draft)
+    return draft.decision().effects

@@ -1,0 +1,82 @@
+"""SyncGroup: the leader says who reads what, and everybody hears its own part."""
+
+from typing import TYPE_CHECKING
+
+from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.coordination.refusal import Refusal
+from moldau.groups.classic.draft import Draft, SyncTimer
+from moldau.groups.classic.group import ClassicGroup
+from moldau.groups.classic.member import Member
+from moldau.groups.classic.membership import Membership, State
+from moldau.groups.classic.rebalance import give_up, prepare
+from moldau.kernel.clock import Instant
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+
+def decide_sync(
+    machine: "GroupMachine", asked: Asked[SyncGroupRequest], ticket: Ticket, now: Instant
+) -> Decision:
+    """Decide a SyncGroup; `Refusal` for who is not of this generation."""
+    request = asked.request
+    group = machine.groups.get(request.group_id)
+    if not isinstance(group, ClassicGroup):
+        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "There is no such group.")
+    membership = group.membership
+    _check(membership, request)
+    member = membership.members[request.member_id]
+    draft = Draft(machine, request.group_id, membership, now)
+    membership.unsynced.discard(request.member_id)
+    if not membership.unsynced:
+        draft.cancel(SyncTimer(request.group_id))
+    if membership.state is State.STABLE:
+        return draft.decision(_assigned(membership, member))
+    draft.wait_synced(member, ticket)
+    if membership.leader == request.member_id:
+        _assign(draft, request)
+    return draft.decision()
+
+
+def _check(membership: Membership, request: SyncGroupRequest) -> None:
+    membership.check_member(request.member_id, request.group_instance_id)
+    if request.generation_id != membership.generation:
+        raise Refusal(
+            ErrorCode.ILLEGAL_GENERATION, f"The group is in generation {membership.generation}."
+        )
+    if request.protocol_type not in {None, membership.protocol_type} or (
+        request.protocol_name not in {None, membership.protocol}
+    ):
+        raise Refusal(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            f"The group speaks {membership.protocol} of {membership.protocol_type}.",
+        )
+    if membership.state is State.PREPARING:
+        raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
+
+
+def _assign(draft: Draft, request: SyncGroupRequest) -> None:
+    """Record everybody's part. All answers wait until it is committed, as every answer does."""
+    membership = draft.membership
+    parts = {each.member_id: bytes(each.assignment) for each in request.assignments}
+    for member in membership.members.values():
+        member.assignment = parts.get(member.member_id, b"")
+    if not draft.try_record():
+        give_up(draft, ErrorCode.UNKNOWN_SERVER_ERROR)
+        prepare(draft)
+        return
+    membership.move(State.STABLE, draft.now)
+    for member in membership.members.values():
+        if member.sync is not None:
+            draft.answer_sync(member, _assigned(membership, member))
+            draft.renew(member)
+
+
+def _assigned(membership: Membership, member: Member) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        protocol_type=membership.protocol_type,
+        protocol_name=membership.protocol,
+        assignment=member.assignment,
+    )

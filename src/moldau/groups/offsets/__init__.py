@@ -1,0 +1,1 @@
+"""How far groups came: offsets that are committed, fetched, deleted and forgotten in time."""

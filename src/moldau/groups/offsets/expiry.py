@@ -1,0 +1,65 @@
+"""Offsets that nobody uses any more are forgotten, and with the last one their group."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from moldau.coordination.machine import Decision, Effect, SetTimer
+from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.group import Group, GroupType
+from moldau.groups.offsets.committed import NEVER, NO_ID, Committed, tombstone
+from moldau.kernel.clock import Instant
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+_MINUTE_MS = 60_000
+
+
+class OffsetExpiry(NamedTuple):
+    """The timer for a look at all groups of the partition."""
+
+
+def begin_offset_expiry(machine: "GroupMachine", now: Instant) -> list[Effect]:
+    """Look at the groups now and then, the first time in a while."""
+    interval_ms = machine.context.settings.offsets_retention_check_interval_ms
+    return [SetTimer(OffsetExpiry(), now.monotonic + interval_ms / 1000)]
+
+
+def expire_offsets(machine: "GroupMachine", _key: OffsetExpiry, now: Instant) -> Decision:
+    """Decide which offsets are forgotten, and which groups are with nothing left."""
+    records: list[StoredRecord] = []
+    for group_id, group in machine.groups.items():
+        if group.type is GroupType.SHARE:
+            continue  # what share groups read is kept elsewhere; they stay until they are deleted
+        gone = _unused(machine, group, now)
+        records += gone
+        is_left = len(gone) < sum(len(each) for each in machine.offsets.of(group_id).values())
+        if group.is_empty and not is_left and not machine.offsets.has_open_transactions(group_id):
+            records += group.tombstones()
+    return Decision(records, effects=begin_offset_expiry(machine, now), is_atomic=False)
+
+
+def _unused(machine: "GroupMachine", group: Group, now: Instant) -> list[StoredRecord]:
+    group_id = group.group_id
+    return [
+        tombstone(group_id, topic, partition)
+        for topic, partitions in machine.offsets.of(group_id).items()
+        for partition, committed in partitions.items()
+        if _is_unused(machine, group, topic, committed, now)
+        and not machine.offsets.is_pending(group_id, topic, partition)
+    ]
+
+
+def _is_unused(
+    machine: "GroupMachine", group: Group, topic: str, committed: Committed, now: Instant
+) -> bool:
+    # A topic may have been deleted while the coordinator was on its way here.
+    topics = machine.context.image.topics
+    if committed.topic_id != NO_ID and topics.find_by_id(committed.topic_id) is None:
+        return True
+    since_ms = group.expires_offsets_since(committed.commit_ms)
+    if since_ms is None or group.is_subscribed_to(topic):
+        return False
+    if committed.expire_ms != NEVER:
+        return now.wall_ms >= committed.expire_ms
+    retention_ms = machine.context.settings.offsets_retention_minutes * _MINUTE_MS
+    return now.wall_ms - since_ms >= retention_ms
