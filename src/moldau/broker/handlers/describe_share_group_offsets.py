@@ -7,7 +7,7 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.persister import persist_all
-from moldau.broker.gathering import Then, gather
+from moldau.broker.coordinators.shard import Then
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
 from moldau.groups.share.commands import ListShared
@@ -41,14 +41,24 @@ def handle_describe_share_group_offsets(
             groups=[_refused(group, refusal) for group in request.groups]
         )
 
-    def described(outcomes: list[object]) -> None:
-        groups = [
-            _refused(group, outcome) if isinstance(outcome, Refusal) else outcome
-            for group, outcome in zip(request.groups, outcomes, strict=True)
-        ]
+    outcomes: dict[int, object] = {}
+
+    def described(place: int, outcome: object) -> None:
+        outcomes[place] = outcome
+        if len(outcomes) == len(request.groups):
+            call.attempt(answer)
+
+    def answer() -> None:
+        groups = []
+        for place, group in enumerate(request.groups):
+            outcome = outcomes[place]
+            groups.append(_refused(group, outcome) if isinstance(outcome, Refusal) else outcome)
         call.answer(DescribeShareGroupOffsetsResponse(groups=groups))  # type: ignore[arg-type]
 
-    gather(call, [partial(_describe, broker, group) for group in request.groups], described)
+    if not request.groups:
+        return DescribeShareGroupOffsetsResponse()
+    for place, group in enumerate(request.groups):
+        _describe(broker, group, partial(described, place))
     return None
 
 

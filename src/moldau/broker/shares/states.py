@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
+from moldau.broker.coordinators.gathering import gather
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import TopicId
 from moldau.sharing.stored_state import ShareKey
@@ -49,27 +49,29 @@ def ask_states(
 
     `command_of` may refuse a partition.
     """
-    keys = []
-    parts: list[Callable[[Then], None]] = []
-    for topic in topics if group_id else ():
-        for each in topic.partitions:
-            key = ShareKey(group_id, TopicId(topic.topic_id), each.partition)
-            keys.append(key)
-            try:
-                command = command_of(key, each)
-            except Refusal as refusal:
-                parts.append(partial(_tell, refusal))
-            else:
-                parts.append(partial(broker.coordinators.shares.submit, str(key), command))
+    keys = [
+        (ShareKey(group_id, TopicId(topic.topic_id), each.partition), each)
+        for topic in topics
+        for each in topic.partitions
+        if group_id
+    ]
+    outcomes: dict[ShareKey, object] = {}
+    commands: dict[ShareKey, object] = {}
+    for key, each in keys:
+        try:
+            commands[key] = command_of(key, each)
+        except Refusal as refusal:
+            outcomes[key] = refusal
 
-    def answered(outcomes: list[object]) -> None:
+    def answered(answers: Sequence[object]) -> None:
+        outcomes.update(zip(commands, answers, strict=True))
         by_topic: dict[bytes, list[tuple[int, object]]] = {}
-        for key, outcome in zip(keys, outcomes, strict=True):
-            by_topic.setdefault(key.topic_id, []).append((key.partition, outcome))
+        for key, _ in keys:
+            by_topic.setdefault(key.topic_id, []).append((key.partition, outcomes[key]))
         then(by_topic)
 
-    gather(call, parts, answered)
-
-
-def _tell(refusal: Refusal, then: Then) -> None:
-    then(refusal)
+    gather(
+        broker.coordinators.shares,
+        [(str(key), command) for key, command in commands.items()],
+        lambda answers: call.attempt(partial(answered, answers)),
+    )

@@ -10,6 +10,7 @@ from moldau.groups.share.finding import find_share_group
 from moldau.groups.share.group import ShareGroup, ShareMember
 from moldau.kernel.clock import Instant
 from moldau.metadata.topics import Topics
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_group_describe import (
     Assignment,
     DescribedGroup,
@@ -50,6 +51,8 @@ def decide_list_shared(
 
 def _described(machine: "GroupMachine", group_id: str) -> DescribedGroup:
     try:
+        if not group_id:
+            raise Refusal(ErrorCode.INVALID_GROUP_ID, "A group has a name.")
         group = find_share_group(machine, group_id)
     except Refusal as refusal:
         return DescribedGroup(
