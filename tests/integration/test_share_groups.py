@@ -9,7 +9,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from moldau.protocol.messages.share_fetch import ShareFetchResponse
 from moldau.testing import Broker
-from tests.share_members import ShareMember, acquired_of, configure
+from tests.share_members import ShareMember, acquired_of, configure, topic_id_of
 from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
@@ -95,6 +95,18 @@ def test_a_fetch_waits_for_records(broker: Broker, topic: str) -> None:
     answer = a.wire.receive(ShareFetchResponse, 2)
     [row] = answer.responses[0].partitions
     assert acquired_of(row) == [(10, 11, 1)]
+    a.close()
+
+
+def test_a_fetch_that_waits_does_not_hold_up_the_end(broker: Broker, topic: str) -> None:
+    a = joined(broker, topic)
+    a.acquire()
+    a.wire.send(a.fetch_request(wait_ms=600_000), 2)
+    # Somebody else is answered behind it: it waits by now.
+    with Wire(broker.host, broker.port) as wire:
+        assert topic_id_of(wire, topic)
+    broker.stop()
+    assert not a.wire.receive(ShareFetchResponse, 2).responses
     a.close()
 
 

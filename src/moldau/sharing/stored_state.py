@@ -49,8 +49,8 @@ class ShareState:
         delivery_complete_count: int,
         batches: Iterable[StateBatch],
     ) -> "ShareState":
-        """Return the state after something was told."""
-        start = self.start_offset if start_offset == UNSET else start_offset
+        """Return the state after something was told; what comes late moves the start not back."""
+        start = max(self.start_offset, start_offset)
         return replace(
             self,
             leader_epoch=self.leader_epoch if leader_epoch == UNSET else leader_epoch,

@@ -67,6 +67,15 @@ def test_a_write_may_leave_the_start_as_it_is() -> None:
     assert coordinator.ask(ReadSummary(KEY), NOW) == Summary(3, 5, 2, 0)
 
 
+def test_a_write_that_comes_late_moves_nothing_back() -> None:
+    coordinator = initialized()
+    coordinator.ask(write(3, 5, 8), NOW)
+    coordinator.ask(write(3, 5, 2, DONE), NOW)
+    read = coordinator.ask(ReadState(KEY), NOW)
+    assert isinstance(read, ShareState)
+    assert (read.start_offset, read.batches) == (8, ())
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [

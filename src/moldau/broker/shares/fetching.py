@@ -61,6 +61,7 @@ class ShareFetch:
         "_broker",
         "_call",
         "_group_id",
+        "_is_expired",
         "_member_id",
         "_replicas",
         "_shares",
@@ -89,6 +90,7 @@ class ShareFetch:
         self._then = then
         self._shares: dict[LedShare, None] = {}
         self._replicas: dict[Replica, None] = {}
+        self._is_expired = False
         self.is_done = False
 
     # Waiting.
@@ -112,7 +114,8 @@ class ShareFetch:
         self._call.attempt(self._look)
 
     def expire(self) -> None:
-        """Go on with what there is."""
+        """Go on with what there is: its time is up, or the broker's."""
+        self._is_expired = True
         self._call.attempt(self._look)
 
     def _leave(self) -> None:
@@ -128,7 +131,7 @@ class ShareFetch:
 
     @property
     def _is_late(self) -> bool:
-        return self._broker.environment.now().monotonic >= self._terms.until
+        return self._is_expired or self._broker.environment.now().monotonic >= self._terms.until
 
     # Looking.
 

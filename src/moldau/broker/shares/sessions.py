@@ -100,15 +100,13 @@ class ShareSessions:
         self, session: ShareSession, added: Iterable[Partition], forgotten: Iterable[Partition]
     ) -> None:
         """Take over what a client fetches from now on, or no more."""
-        before = len(session.partitions)
-        new = dict.fromkeys(added)
-        self._count(sum(each not in session.partitions for each in new))
+        new = dict.fromkeys(each for each in added if each not in session.partitions)
+        self._count(len(new))
         session.partitions |= new
-        grown = len(session.partitions)
         for partition in forgotten:
-            session.partitions.pop(partition, None)
-        assert grown >= before, "it grew by what was counted"
-        self._partition_count -= grown - len(session.partitions)
+            if partition in session.partitions:
+                del session.partitions[partition]
+                self._partition_count -= 1
 
     def remove(self, key: SessionKey) -> ShareSession | None:
         """End a session, if there is one."""
