@@ -11,6 +11,8 @@ class Limits(NamedTuple):
     delivery_count_max: int
     lock_seconds: float
     may_renew: bool = True
+    has_dead_letters: bool = False
+    """Whether records that are given up go to a dead letter topic first (KIP-1191)."""
 
     @property
     def careful_from(self) -> int:

@@ -34,6 +34,8 @@ class SharePartition:
             ^                    |  |
             +--release, timeout--+  +--reject, gap, delivered too often--> archived
 
+    Where there is a dead letter topic, `archiving` comes before `archived`, except for gaps.
+
     What leaves `acquired` because a member says so is stored first: the `StateWrite` that is
     returned has to be answered with `written`. What a timeout releases counts at once, and its
     write may fail: then a record is delivered once more after a restart.
@@ -144,6 +146,8 @@ class SharePartition:
                     run.lock_until = now + limits.lock_seconds
                 else:
                     run.state = _BECOMES[kind]
+                    if kind is AcknowledgeType.REJECT and limits.has_dead_letters:
+                        run.state = RecordState.ARCHIVING
                     changed.append(run)
         return self._stored_first(changed, limits)
 
@@ -213,6 +217,34 @@ class SharePartition:
                     run.write = NO_WRITE
         self._window.drop_done()
 
+    # Dead letters.
+
+    def take_dying(self) -> list[StateBatch]:
+        """Return what has to be put into a dead letter topic, each once."""
+        dying = [
+            run
+            for run in self._window
+            if run.state is RecordState.ARCHIVING and not run.write and not run.is_dying
+        ]
+        for run in dying:
+            run.is_dying = True
+        return [run.batch() for run in dying]
+
+    def died(self, batch: StateBatch) -> StateWrite | None:
+        """Be done with what was put there, or could not be: it must not hold up the others."""
+        if batch.last < self.start_offset:
+            return None
+        runs = [
+            run
+            for run in self._window.within(max(batch.first, self.start_offset), batch.last)
+            if run.state is RecordState.ARCHIVING
+        ]
+        for run in runs:
+            run.settle(RecordState.ARCHIVED)
+        write = self._write(runs) if runs else None
+        self._window.drop_done()
+        return write
+
     # Parts of the above.
 
     def _locked(self) -> Iterable[Run]:
@@ -239,8 +271,9 @@ class SharePartition:
 
 
 def _released(run: Run, limits: Limits) -> RecordState:
-    is_last = run.delivery_count >= limits.delivery_count_max
-    return RecordState.ARCHIVED if is_last else RecordState.AVAILABLE
+    if run.delivery_count < limits.delivery_count_max:
+        return RecordState.AVAILABLE
+    return RecordState.ARCHIVING if limits.has_dead_letters else RecordState.ARCHIVED
 
 
 def _check_owner(run: Run, member_id: str) -> None:

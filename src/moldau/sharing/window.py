@@ -10,13 +10,24 @@ from moldau.sharing.states import RecordState, StateBatch
 NO_WRITE = 0
 NOBODY = ""
 
+_DONE = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
+
 _first = attrgetter("first")
 
 
 class Run:
     """Consecutive offsets of which the same is to be said."""
 
-    __slots__ = ("delivery_count", "first", "last", "lock_until", "member_id", "state", "write")
+    __slots__ = (
+        "delivery_count",
+        "first",
+        "is_dying",
+        "last",
+        "lock_until",
+        "member_id",
+        "state",
+        "write",
+    )
 
     def __init__(
         self, first: Offset, last: Offset, state: RecordState, delivery_count: int
@@ -31,6 +42,8 @@ class Run:
         """When it is taken from its member, if that says nothing."""
         self.write = NO_WRITE
         """While a change is being stored its number; `state` is what it changes to."""
+        self.is_dying = False
+        """Whether somebody is about to put it into a dead letter topic."""
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -43,7 +56,7 @@ class Run:
     @property
     def is_done(self) -> bool:
         """Whether nobody will get it any more, for certain."""
-        return self.state.is_final and not self.write
+        return self.state in _DONE and not self.write
 
     def settle(self, state: RecordState) -> None:
         """Be in a state that nobody has it in."""
@@ -62,6 +75,7 @@ class Run:
         rest.member_id = self.member_id
         rest.lock_until = self.lock_until
         rest.write = self.write
+        rest.is_dying = self.is_dying
         self.last = Offset(at - 1)
         return rest
 
@@ -137,4 +151,4 @@ def _are_alike(before: Run, run: Run) -> bool:
         return False
     if before.delivery_count != run.delivery_count:
         return False
-    return run.state is not RecordState.ACQUIRED
+    return run.state not in (RecordState.ACQUIRED, RecordState.ARCHIVING)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.coordinators.persister import persist
+from moldau.broker.shares.dead_letters import Burial
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
@@ -16,7 +17,7 @@ from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
 from moldau.sharing.limits import Limits
 from moldau.sharing.partition import SharePartition
-from moldau.sharing.states import Acknowledgement, StateWrite
+from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
 from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 if TYPE_CHECKING:
@@ -83,7 +84,14 @@ class LedShare:
 
     def limits(self) -> Limits:
         """Return what the group allows."""
-        return limits_of(self.settings())
+        settings = self.settings()
+        return Limits(
+            settings.share_partition_max_record_locks,
+            settings.share_delivery_count_limit,
+            settings.share_record_lock_duration_ms / 1000,
+            settings.share_renew_acknowledge_enable,
+            has_dead_letters=self._broker.shares.has_dead_letters(settings),
+        )
 
     # Loading.
 
@@ -134,6 +142,7 @@ class LedShare:
         log = self.replica.log
         if log is not None:
             self.partition.log_begins_at(log.log_start)
+        self._bury()
         self.wake()
 
     def _fail(self, refusal: Refusal) -> None:
@@ -205,6 +214,7 @@ class LedShare:
             # Somebody else leads the partition, or the state was begun anew: forget this one.
             self.drop()
         self._set_timer()
+        self._bury()
         self.wake()
         then(None if refusal is None else _seen(refusal))
 
@@ -234,22 +244,26 @@ class LedShare:
         now = self._broker.environment.now().monotonic
         write = self.partition.expire(self.limits(), now)
         self._store(write, _ignored)
+        self._bury()
+        self.wake()
+
+    # Dead letters.
+
+    def _bury(self) -> None:
+        """Have what is given up put into the dead letter topic, and be done with it then."""
+        assert self.partition is not None, "it is open"
+        for batch in () if self._is_dropped else self.partition.take_dying():
+            Burial(self._broker, self, batch, partial(self._buried, batch)).go_on()
+
+    def _buried(self, batch: StateBatch) -> None:
+        assert self.partition is not None, "it is open"
+        self._store(self.partition.died(batch), _ignored)
         self.wake()
 
 
 _PASSING: Final = frozenset(
     code for code, seen in _SEEN_AS.items() if seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
 )
-
-
-def limits_of(settings: "GroupSettings") -> Limits:
-    """Return what a group's settings allow."""
-    return Limits(
-        settings.share_partition_max_record_locks,
-        settings.share_delivery_count_limit,
-        settings.share_record_lock_duration_ms / 1000,
-        settings.share_renew_acknowledge_enable,
-    )
 
 
 def _seen(refusal: Refusal) -> Refusal:

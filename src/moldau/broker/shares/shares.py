@@ -1,7 +1,7 @@
 """What a broker has for share groups: the sessions of their members, and what it leads of them."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moldau.broker.calls import Peer
 from moldau.broker.shares.partition import LedShare
@@ -16,6 +16,10 @@ from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
+
+
+DEAD_LETTERS: Final = 2
+"""The level of share.version that has them."""
 
 
 class Shares:
@@ -38,6 +42,11 @@ class Shares:
         """Return a group's settings."""
         configs = self._broker.image.configs.of(Resource(ResourceType.GROUP, group_id))
         return group_settings(self._broker.settings, configs)
+
+    def has_dead_letters(self, settings: GroupSettings) -> bool:
+        """Whether a group has a dead letter topic: the cluster has to know of such."""
+        level = self._broker.image.levels.get(SHARE_VERSION, 0)
+        return level >= DEAD_LETTERS and bool(settings.errors_deadletterqueue_topic_name)
 
     # Partitions.
 

@@ -152,6 +152,7 @@ BROKER_HONOURED: Final[Table] = {
     "transaction.state.log.replication.factor": _CAPPED,
     "transaction.state.log.segment.bytes": _CREATED,
     # Share groups.
+    "errors.deadletterqueue.topic.name.prefix": "",
     "group.share.assignment.interval.ms": "",
     "group.share.delivery.count.limit": "",
     "group.share.heartbeat.interval.ms": "",
@@ -211,6 +212,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "delegation.token.*": _SECURITY,
     "delete.records.purgatory.*": _PARKED,
     "early.start.listeners": "all listeners open when the broker is ready",
+    "errors.deadletterqueue.auto.create.topics.enable": "a dead letter topic has to be created",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.*": _GROUPS,
@@ -271,6 +273,7 @@ TOPIC_HONOURED: Final[Table] = {
     "compression.type": "",
     "compression.zstd.level": "",
     "delete.retention.ms": "",
+    "errors.deadletterqueue.group.enable": "",
     "file.delete.delay.ms": "",
     "flush.messages": "",
     "flush.ms": "",
@@ -302,6 +305,8 @@ TOPIC_NOT_HONOURED: Final[Table] = {
 }
 
 GROUP_HONOURED: Final[Table] = {
+    "errors.deadletterqueue.copy.record.enable": "",
+    "errors.deadletterqueue.topic.name": "from share.version 2 on",
     "share.assignment.interval.ms": "",
     "share.auto.offset.reset": "",
     "share.delivery.count.limit": "",
