@@ -13,7 +13,7 @@ from tests.share_members import ShareMember, acquired_of, configure, topic_id_of
 from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
-ACCEPT, RELEASE = 1, 2
+ACCEPT, RELEASE, REJECT = 1, 2, 3
 GROUP = "g"
 
 
@@ -147,6 +147,56 @@ def test_sessions_have_a_limit(broker: Broker, topic: str) -> None:
     a.close()
     wait_for(lambda: b.fetch(wait_ms=1).error_code == 0)
     b.close()
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_dead_letters(broker: Broker, topic: str, *, is_copied: bool) -> None:
+    letters = broker.create_topic(
+        "dlq.letters", configs={"errors.deadletterqueue.group.enable": True}
+    )
+    with Wire(broker.host, broker.port) as wire:
+        configure(
+            wire,
+            GROUP,
+            errors_deadletterqueue_topic_name=letters,
+            errors_deadletterqueue_copy_record_enable=str(is_copied).lower(),
+            share_delivery_count_limit="2",
+        )
+        a = joined(broker, topic)
+        a.acquire()
+        assert a.outcome([(0, 9, [REJECT, *[ACCEPT] * 8, RELEASE])]) == 0
+        assert a.acquire() == [(9, 9, 2)]
+        broker.clock.advance(31)
+        _, found = wire.read(letters, count=2)
+    headers = [
+        {name.removeprefix("__dlq.errors."): bytes(value) for name, value in each.headers}
+        for each in found
+    ]
+    common = {"topic": topic.encode(), "partition": b"0", "group": GROUP.encode()}
+    rejected = {"offset": b"0", "delivery.count": b"1", "message": b"Offset rejected by client."}
+    exceeded = {
+        "offset": b"9",
+        "delivery.count": b"2",
+        "message": b"Offset delivery count exceeded the threshold.",
+    }
+    assert headers == [common | rejected, common | exceeded]
+    values = [None if each.value is None else bytes(each.value) for each in found]
+    assert values == ([b"value 0", b"value 9"] if is_copied else [None, None])
+    a.close()
+
+
+def test_dead_letters_that_nobody_takes(broker: Broker, topic: str) -> None:
+    """A topic that is not meant for them gets none, and the group goes on."""
+    letters = broker.create_topic("dlq.closed")
+    with Wire(broker.host, broker.port) as wire:
+        configure(wire, GROUP, errors_deadletterqueue_topic_name=letters)
+        a = joined(broker, topic)
+        a.acquire()
+        assert a.outcome([(0, 9, [REJECT])]) == 0
+        produce(wire, topic, 1)
+        assert a.acquire() == [(10, 10, 1)]
+        assert wire.list_offset(letters, -1).offset == 0
+    a.close()
 
 
 def test_a_cluster_without_share_groups() -> None:

@@ -13,6 +13,7 @@ from moldau.sharing.states import (
     AcknowledgeType,
     Fetched,
     Span,
+    StateBatch,
     StateWrite,
 )
 from moldau.sharing.stored_state import ShareKey, ShareState
@@ -35,7 +36,10 @@ class Model:
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
         self.limits = Limits(
-            random.choice((5, 20, 100)), random.choice((2, 3, 5)), random.choice((5.0, 30.0))
+            random.choice((5, 20, 100)),
+            random.choice((2, 3, 5)),
+            random.choice((5.0, 30.0)),
+            has_dead_letters=random.random() < 0.5,
         )
         updates = str(random.choice((0, 1, 3, 50)))
         self.coordinator = Coordinator(
@@ -66,6 +70,7 @@ class Model:
         state = self.ask(ReadState(KEY, self.leader_epoch))
         assert isinstance(state, ShareState)
         self.held.clear()
+        self.dying: list[StateBatch] = []
         self.start = state.start_offset
         partition = SharePartition(Offset(state.start_offset), state.state_epoch, state.batches)
         partition.log_begins_at(Offset(self.log_start))
@@ -158,6 +163,18 @@ class Model:
         if write is not None:
             self.writes.append((write, self.leader_epoch, {}))
 
+    def bury(self) -> None:
+        """Put what is given up into a dead letter topic, which may be slow."""
+        self.dying += self.partition.take_dying()
+        if self.dying and self.random.random() < 0.7:
+            batch = self.dying.pop(self.random.randrange(len(self.dying)))
+            if batch.last >= self.log_start:
+                first = max(batch.first, self.log_start)
+                assert self.partition.start_offset <= first, "the start passes the dying"
+            write = self.partition.died(batch)
+            if write is not None:
+                self.writes.append((write, self.leader_epoch, {}))
+
     # What happens.
 
     def store(self) -> None:
@@ -236,6 +253,7 @@ class Model:
             (lambda: self.acknowledge((AcknowledgeType.ACCEPT,)), 3),
             (self.acknowledge_in_vain, 1),
             (self.store, 8),
+            (self.bury, 2),
             (self.expire, 2),
             (self.leave, 1),
             (self.retain, 1),
@@ -252,7 +270,8 @@ class Model:
         for _ in range(10_000):
             while self.writes:
                 self.store()
-            if self.acquire() == 0 and not self.held:
+            self.bury()
+            if self.acquire() == 0 and not self.held and not self.dying:
                 if self.partition.next_fetch_offset >= self.log_end:
                     break
                 if not [each for each in self.batches if each.last >= self.partition.end_offset]:

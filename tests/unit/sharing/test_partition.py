@@ -20,7 +20,7 @@ from moldau.sharing.states import (
 LIMITS = Limits(in_flight_max=100, delivery_count_max=5, lock_seconds=30.0)
 ALL = Wish(records_max=500, batch_size=500, is_strict=False)
 
-AVAILABLE, ACQUIRED, ACKNOWLEDGED, _, ARCHIVED = RecordState
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = RecordState
 ACCEPT, RELEASE, REJECT = (
     AcknowledgeType.ACCEPT,
     AcknowledgeType.RELEASE,
@@ -306,3 +306,36 @@ def test_what_was_stored_is_loaded() -> None:
         (20, 24, ARCHIVED, 2),
     ]
     assert partition.next_fetch_offset == 10
+
+
+def test_what_is_given_up_is_buried_first() -> None:
+    shared = Shared(LIMITS._replace(has_dead_letters=True, delivery_count_max=2))
+    shared.acquire("a", ALL, (0, 9))
+    shared.acknowledge("a", 0, 9, *[REJECT] * 3, *[ACCEPT] * 4, AcknowledgeType.GAP, *[RELEASE] * 2)
+    assert shared.states == [
+        (0, 2, ARCHIVING, 1),
+        (3, 6, ACKNOWLEDGED, 1),
+        (7, 7, ARCHIVED, 1),
+        (8, 9, AVAILABLE, 1),
+    ]
+    (rejected,) = shared.partition.take_dying()
+    assert shared.partition.take_dying() == []
+    assert shared.acquire("a", ALL, (8, 9)) == [(8, 9, 2)]
+    assert shared.partition.expire(shared.limits, 31.0) is not None
+    (given_up,) = shared.partition.take_dying()
+    assert (given_up.first, given_up.last, given_up.delivery_count) == (8, 9, 2)
+    assert shared.partition.start_offset == 0
+    write = shared.partition.died(rejected)
+    assert write is not None
+    assert write.batches == ((0, 2, ARCHIVED, 1),)
+    assert shared.partition.start_offset == 8
+    assert shared.partition.died(given_up) is not None
+    assert shared.partition.start_offset == 10
+    assert shared.partition.died(given_up) is None
+
+
+def test_a_burial_goes_on_after_a_restart() -> None:
+    dying = StateBatch(Offset(0), Offset(4), ARCHIVING, 1)
+    partition = SharePartition(Offset(0), 1, [dying])
+    assert partition.start_offset == 0
+    assert partition.take_dying() == [dying]
