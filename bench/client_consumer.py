@@ -12,7 +12,8 @@ import confluent_kafka
 
 from bench.row import Row
 from moldau._native.records import Record
-from moldau.client.consumer import AsyncConsumer, Consumer
+from moldau.client.consumer import AsyncConsumer
+from moldau.client.sync_consumer import Consumer
 from moldau.records.batch import build_batch
 from tests.conformance.brokers import RunningBroker, run_moldau
 from tests.wire import Wire

@@ -97,6 +97,18 @@ PROOFS = (
         "groups",
     ),
     Proof(
+        "model of a group's members",
+        ("tests/unit/client/test_membership_model.py",),
+        {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
+        "client",
+    ),
+    Proof(
+        "model of the producer's transactions",
+        ("tests/unit/client/test_transaction_model.py",),
+        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        "client",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},

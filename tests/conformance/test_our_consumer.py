@@ -17,8 +17,9 @@ import pytest
 
 from moldau._native.records import Record as StoredRecord
 from moldau.client.admin import Admin
-from moldau.client.consumer import AsyncConsumer, Consumer
+from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import ClosedError, ConfigError, KafkaError, NoOffsetError
+from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from tests.conformance.brokers import RunningBroker, run_apache
 from tests.conformance.clients.client import CODECS, Client, Row

@@ -10,8 +10,9 @@ import pytest
 import uvloop
 
 from moldau._native.records import Record
-from moldau.client.consumer import AsyncConsumer, Consumer
+from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import UnreachableError
+from moldau.client.sync_consumer import Consumer
 from tests.nodes import RunningNode
 from tests.wire import Wire, wait_for
 

@@ -78,7 +78,13 @@ class PendingBatch:
         """How many of its `Delivery` objects somebody still holds."""
     def encode(self, codec: int, compress: Callable[[memoryview], Buffer] | None) -> None:
         """Make it the bytes of a batch; a second time does nothing."""
-    def stamp(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+    def stamp(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        is_transactional: bool = False,
+    ) -> bytes:
         """Return the encoded batch with these in its header."""
     def split(self, first: bytes, second: bytes) -> list[PendingBatch]:
         """Let two encoded batches, which have its records between them, take its place."""
@@ -90,12 +96,15 @@ class Accumulator:
     """Open batches, one for each partition that has records; thread-safe.
 
     `append` declines with None whenever something must be looked into first: the topic is not
-    known, it has no such partition, the record is too large, there is no room, it is closed.
+    known, it has no such partition, the record is too large, there is no room, it is closed or
+    paused.
     `wake` is called when there is something to take, or a first batch has begun to linger; not
     again before `take`.
     """
 
     is_closed: bool
+    is_paused: bool
+    """Whether nothing is taken for now: a transactional producer is between transactions."""
 
     def __init__(
         self,

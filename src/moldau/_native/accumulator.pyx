@@ -12,7 +12,8 @@ from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
 from moldau._native.encode cimport slice_
 from moldau._native.records cimport (
-    BATCH_HEADER_SIZE, BATCH_WHOLE, BatchWriter, batch_header, batch_read, batch_write,
+    ATTRIBUTE_TRANSACTIONAL, BATCH_HEADER_SIZE, BATCH_WHOLE, BatchWriter, batch_header, batch_read,
+    batch_write,
 )
 
 from collections import namedtuple
@@ -120,7 +121,7 @@ cdef class _Topic:
 @cython.final
 cdef class Accumulator:
     cdef readonly Py_ssize_t used
-    cdef public bint is_closed
+    cdef public bint is_closed, is_paused
     cdef Py_ssize_t batch_size, buffer_memory, record_bytes_max
     cdef double linger
     cdef bint ignores_keys, takes_turns
@@ -182,7 +183,7 @@ cdef class Accumulator:
         cdef PendingBatch batch
         cdef Delivery delivery
         cdef _Topic found = self.topics.get(topic)
-        if (found is None or self.is_closed or size > self.record_bytes_max
+        if (found is None or self.is_closed or self.is_paused or size > self.record_bytes_max
                 or size > self.buffer_memory - self.used):
             return None
         place = self._place(found, partition, key_, value_, size)
@@ -212,7 +213,7 @@ cdef class Accumulator:
         cdef batch_header header
         cdef PendingBatch batch
         cdef Delivery delivery
-        if (found is None or self.is_closed
+        if (found is None or self.is_closed or self.is_paused
                 or (self.used and len(encoded) > self.buffer_memory - self.used)
                 or not 0 <= partition < found.partition_count):
             return None

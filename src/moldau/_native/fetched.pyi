@@ -10,6 +10,8 @@ class Record:
     """One record, and where it was."""
 
     __hash__: ClassVar[None]  # type: ignore[assignment]
+    delivery_count: int
+    """How often a share group has handed it out, this time included; 0 for other consumers."""
 
     def __init__(
         self,

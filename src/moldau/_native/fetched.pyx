@@ -4,7 +4,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from moldau._native.records cimport (
@@ -27,6 +27,7 @@ cdef class Record:
     cdef readonly int64_t timestamp_ms
     cdef readonly int32_t partition
     cdef readonly int32_t leader_epoch
+    cdef public int16_t delivery_count
     cdef bint log_append_time
 
     def __init__(

@@ -27,7 +27,10 @@ cdef class PendingBatch:
             self.encoded = self.writer.finish(codec=codec, compress=compress)
             self.writer = None
 
-    def stamp(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence):
+    def stamp(
+        self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence,
+        bint is_transactional=False,
+    ):
         cdef batch_header header
         _read_header(self.encoded, &header)
         if (header.producer_id == producer_id and header.producer_epoch == producer_epoch
@@ -39,6 +42,8 @@ cdef class PendingBatch:
         header.producer_id = producer_id
         header.producer_epoch = producer_epoch
         header.base_sequence = base_sequence
+        if is_transactional:
+            header.attributes |= ATTRIBUTE_TRANSACTIONAL
         batch_write(<uint8_t *>PyBytes_AS_STRING(self.encoded), &header)
         return self.encoded
 

@@ -14,7 +14,7 @@ from moldau.cli.target import add_target_options, client_config, parse_assignmen
 
 if TYPE_CHECKING:
     from moldau._native.fetched import Record
-    from moldau.client.consumer import Consumer
+    from moldau.client.sync_consumer import Consumer
     from moldau.kernel.ids import TopicPartition
 
 POLL_MS = 500
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.consumer import Consumer
+    from moldau.client.sync_consumer import Consumer
 
     offset = options.offset
     if offset is not None and offset not in ("earliest", "latest") and not offset.isdecimal():

@@ -1,15 +1,17 @@
-"""The admin client, asynchronous and synchronous: topics, configs, offsets, the cluster."""
+"""The admin client, asynchronous and synchronous: topics, configs, offsets, groups, the cluster."""
 
 from collections.abc import Mapping
 
 from moldau.client.admin_cluster import ClusterAdmin
 from moldau.client.admin_configs import ConfigAdmin
-from moldau.client.admin_partitions import PartitionAdmin
+from moldau.client.admin_groups import GroupAdmin
+from moldau.client.admin_shares import ShareAdmin
 from moldau.client.admin_topics import TopicAdmin
+from moldau.client.admin_transactions import TransactionAdmin
 from moldau.client.sync import Synchronous, waiting
 
 
-class AsyncAdmin(TopicAdmin, ConfigAdmin, PartitionAdmin, ClusterAdmin):
+class AsyncAdmin(TopicAdmin, ConfigAdmin, ClusterAdmin, TransactionAdmin, GroupAdmin, ShareAdmin):
     """Looks at a cluster and changes it.
 
         async with AsyncAdmin("localhost:9092") as admin:
@@ -53,3 +55,19 @@ class Admin(Synchronous[AsyncAdmin]):
     describe_cluster = waiting(AsyncAdmin.describe_cluster)
     describe_log_dirs = waiting(AsyncAdmin.describe_log_dirs)
     describe_features = waiting(AsyncAdmin.describe_features)
+    list_groups = waiting(AsyncAdmin.list_groups)
+    describe_groups = waiting(AsyncAdmin.describe_groups)
+    delete_groups = waiting(AsyncAdmin.delete_groups)
+    list_group_offsets = waiting(AsyncAdmin.list_group_offsets)
+    alter_group_offsets = waiting(AsyncAdmin.alter_group_offsets)
+    delete_group_offsets = waiting(AsyncAdmin.delete_group_offsets)
+    remove_members = waiting(AsyncAdmin.remove_members)
+    list_transactions = waiting(AsyncAdmin.list_transactions)
+    describe_transactions = waiting(AsyncAdmin.describe_transactions)
+    fence_producers = waiting(AsyncAdmin.fence_producers)
+    abort_transaction = waiting(AsyncAdmin.abort_transaction)
+    find_hanging_transactions = waiting(AsyncAdmin.find_hanging_transactions)
+    describe_share_groups = waiting(AsyncAdmin.describe_share_groups)
+    list_share_group_offsets = waiting(AsyncAdmin.list_share_group_offsets)
+    alter_share_group_offsets = waiting(AsyncAdmin.alter_share_group_offsets)
+    delete_share_group_offsets = waiting(AsyncAdmin.delete_share_group_offsets)

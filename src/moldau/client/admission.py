@@ -65,6 +65,8 @@ async def _wait(sender: Sender, topic: str, partition: int | None, deadline: flo
     """Find out why something was not taken, and wait for the end of that."""
     if sender.accumulator.is_closed:
         raise ClosedError("the producer is closed")
+    if sender.accumulator.is_paused and sender.transactor is not None:
+        raise sender.transactor.transactions.refusal("send()")
     count = sender.accumulator.partition_count(topic)
     if count is None:
         await count_partitions(sender, topic, deadline)

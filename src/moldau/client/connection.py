@@ -42,6 +42,8 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
+        """The cluster's feature levels, as the broker told them at the beginning."""
         self._pending: deque[_Pending] = deque()
         self._held: deque[Buffer] = deque()
         self._correlation_id = 0
@@ -94,11 +96,11 @@ class Connection(asyncio.BufferedProtocol):
         """How long ago the last request was sent; 0 while one waits for its answer."""
         return 0.0 if self._pending else self._loop.time() - self._used_at
 
-    def version_of(self, request: type[Message]) -> int:
+    def version_of(self, request: type[Message], *, may_be_unstable: bool = False) -> int:
         """Return the newest version that both sides speak; `KafkaError` if there is none."""
         api = api_of(request)
         first, last = self._versions.get(api.key, (0, -1))
-        version = min(last, api.last_stable)
+        version = min(last, api.last if may_be_unstable else api.last_stable)
         if version < max(first, api.first):
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION, f"{api.name} at {self.address}", "not served there"
@@ -195,6 +197,7 @@ class Connection(asyncio.BufferedProtocol):
         self._versions = {
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
+        self.features = {each.name: each.max_version_level for each in answer.finalized_features}
 
     # The other end.
 

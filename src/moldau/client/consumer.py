@@ -1,33 +1,37 @@
-"""The consumer, asynchronous and synchronous: records or Arrow columns of chosen partitions."""
+"""The asynchronous consumer: records or Arrow columns of chosen partitions, or a group's."""
 
 import asyncio
+import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Final, Self, TypeVar
 
 from moldau._native.fetched import Record
 from moldau.client.arrow_records import ArrowRecords
 from moldau.client.cluster import Cluster
+from moldau.client.consumer_group import ConsumerGroup, Listener, Listeners
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, ClosedError, KafkaError
 from moldau.client.fetch_queue import FetchQueue
 from moldau.client.fetcher import Fetcher
+from moldau.client.group_metadata import GroupMetadata
+from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
 from moldau.client.position_finder import PositionFinder
-from moldau.client.positions import Positions
+from moldau.client.positions import NO_EPOCH, Positions
 from moldau.client.settings import load
-from moldau.client.sync import Synchronous, doing, waiting
 from moldau.kernel.ids import TopicPartition
+from moldau.protocol.errors import ErrorCode
 
 Place = TopicPartition | tuple[str, int]
 """A partition: `TopicPartition("clicks", 0)`, or just `("clicks", 0)`."""
 
 ITERATED_RECORDS: Final = 5_000
-"""How many records an iteration reads at once, if so many have come."""
+"""How many records an iteration reads at once, if so many have come and no group is waiting."""
 
-Taken = TypeVar("Taken", bound="list[Record] | ArrowRecords")
+Taken = TypeVar("Taken", bound="list[Record] | deque[Record] | ArrowRecords")
 
 
 class AsyncConsumer:
@@ -37,6 +41,8 @@ class AsyncConsumer:
             await consumer.assign_topics("clicks")
             async for record in consumer:
                 print(record.value)
+
+    With a `group_id` it may share topics with others instead: `consumer.subscribe("clicks")`.
 
     Nothing is fetched before the first poll; then the next answer is on its way while records are
     handed out. An error that a poll raises leaves the consumer usable: poll again, or seek.
@@ -52,7 +58,13 @@ class AsyncConsumer:
         self.settings = load(ConsumerSettings, servers, config, settings)
         self._cluster = Cluster(self.settings)
         self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
-        self._finder = PositionFinder(self._cluster, self.settings, self._positions)
+        self._group = None
+        if self.settings.group_id:
+            self._group = ConsumerGroup(
+                self._cluster, self.settings, self._positions, self._consumed, self._news_came
+            )
+        committed = None if self._group is None else self._group.committed
+        self._finder = PositionFinder(self._cluster, self.settings, self._positions, committed)
         self._queue = FetchQueue(self._positions)
         self._fetcher = Fetcher(
             self._cluster, self.settings, self._positions, self._queue, self._go_on
@@ -71,7 +83,19 @@ class AsyncConsumer:
         await self._cluster.start()
 
     async def close(self) -> None:
-        """Give up what is on its way, and hang up; `async with` does it."""
+        """Leave the group, give up what is on its way, and hang up; `async with` does it.
+
+        Before, a consumer with `enable.auto.commit` commits what it has handed out.
+        """
+        if not self._is_closed and self._group is not None:
+            try:
+                await self._group.close(self._give_back)
+            finally:
+                await self._hang_up()
+        else:
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
         self._is_closed = True
         self._news.set()
         if self._finding is not None:
@@ -90,20 +114,123 @@ class AsyncConsumer:
     # Which partitions, and from where.
 
     def assign(self, partitions: Iterable[Place]) -> None:
-        """Read exactly these partitions; those that were read before keep their positions."""
+        """Read exactly these partitions; those that were read before keep their positions.
+
+        With a `group.id`, others begin where the group has committed.
+        """
+        if self._group is not None and self._group.is_subscribed:
+            raise ValueError("this consumer has subscribed to topics: unsubscribe first")
         self._put_back()
         self._failure = None
-        self._positions.assign(dict.fromkeys(_keys(partitions)))
+        has_group = self._group is not None
+        self._positions.assign(dict.fromkeys(_keys(partitions)), from_committed=has_group)
 
     async def assign_topics(self, *names: str) -> None:
         """Read all partitions of these topics; `KafkaError` if there is no such topic."""
         topics = [await self._cluster.topic(name) for name in names]
         self.assign((topic.name, each.index) for topic in topics for each in topic.partitions)
 
+    def subscribe(
+        self,
+        *topics: str,
+        pattern: "str | re.Pattern[str] | None" = None,
+        on_assigned: Listener | None = None,
+        on_revoked: Listener | None = None,
+        on_lost: Listener | None = None,
+    ) -> None:
+        """Share these topics, or those that a pattern fits as a whole, with the group's members.
+
+        The next poll joins the group. The functions get a set of partitions, in a poll: before it
+        hands out records of partitions that came, before partitions are given up (what was handed
+        out can still be committed), and when they were lost to others without asking.
+        With `group.protocol=consumer` the broker evaluates the pattern, by RE2's rules.
+        """
+        group = self._get_group()
+        if not all(isinstance(each, str) for each in topics):
+            raise TypeError('topics are texts: subscribe("one", "another")')
+        if bool(topics) == (pattern is not None):
+            raise ValueError("subscribe to topics or to a pattern")
+        if self._positions and not group.is_subscribed:
+            raise ValueError("partitions are assigned to this consumer: unsubscribe first")
+        compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
+        self._failure = None
+        listeners = Listeners(on_assigned, on_revoked, on_lost)
+        group.subscribe(frozenset(topics), compiled, listeners)
+
+    async def unsubscribe(self) -> None:
+        """Leave the group, or read none of the assigned partitions any more."""
+        if self._group is not None and self._group.is_subscribed:
+            await self._group.unsubscribe(self._give_back)
+        else:
+            self.assign([])
+
+    @property
+    def subscription(self) -> frozenset[str]:
+        """Return the topics that are subscribed to; of a broker's pattern they are not known."""
+        return frozenset() if self._group is None else self._group.topics
+
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         """Return the partitions that are read."""
         return frozenset(state.key for state in self._positions)
+
+    # What the group has read.
+
+    async def commit(
+        self,
+        offsets: Mapping[Place, OffsetAndMetadata | int] | None = None,
+        *,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Commit these offsets of next records, or those behind all that was handed out.
+
+        `CommitFailedError` if the group has given the partitions to others meanwhile.
+        """
+        group = self._get_group()
+        wanted = self._consumed()
+        if offsets is not None:
+            wanted = {
+                TopicPartition(*key): what
+                if isinstance(what, OffsetAndMetadata)
+                else OffsetAndMetadata(what)
+                for key, what in offsets.items()
+            }
+        await group.commit(wanted, timeout_ms)
+
+    async def committed(
+        self, partitions: Iterable[Place], *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return what the group has committed of these partitions, None where that is nothing."""
+        return await self._get_group().committed(_keys(partitions), timeout_ms)
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """Return how this consumer is known in its group: what transactional producers are told."""
+        return self._get_group().metadata
+
+    def _get_group(self) -> ConsumerGroup:
+        if self._is_closed:
+            raise ClosedError("the consumer is closed")
+        if self._group is None:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "this consumer has no group")
+        return self._group
+
+    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return how far the user has come in each partition that has a position."""
+        unread: dict[TopicPartition, int] = {}
+        for record in self.unread:
+            unread.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+        offsets = {}
+        for state in self._positions:
+            if state.position is None:
+                continue
+            offset = unread.get(state.key, state.position)
+            # The epoch is that of the last that was fetched: it may be too new for what was read.
+            epoch = state.last_epoch if offset == state.fetch_offset else NO_EPOCH
+            offsets[state.key] = OffsetAndMetadata(offset, leader_epoch=epoch)
+        return offsets
+
+    # Places in the assigned partitions.
 
     def seek(self, partition: Place, offset: int) -> None:
         """Go on at an offset of a partition."""
@@ -198,10 +325,11 @@ class AsyncConsumer:
 
         Without records, nothing is returned after the timeout; None waits as long as it takes.
         """
-        if self.unread:
+        if self.unread and self._group is None:
             return self.take_unread()
         count = self.settings.max_poll_records
-        return await self._next(lambda: self._queue.take_records(count), timeout_ms)
+        take = self._queue.take_records
+        return await self._next(lambda: self.take_unread() or take(count), timeout_ms)
 
     async def poll_arrow(self, timeout_ms: int | None = None) -> ArrowRecords:
         """Return all records that have come as Arrow columns, when there are some."""
@@ -213,13 +341,24 @@ class AsyncConsumer:
         while True:
             while self.unread:
                 yield self.unread.popleft()
-            await self.read_ahead(None, ITERATED_RECORDS)
+            await self.read_ahead(None, self.iterated_records)
+
+    @property
+    def iterated_records(self) -> int:
+        """How many records an iteration reads at once: in a group, no more than a poll does."""
+        return ITERATED_RECORDS if self._group is None else self.settings.max_poll_records
 
     async def read_ahead(self, timeout_ms: int | None, count: int) -> None:
         """Read records for whoever takes the unread ones next, unless there are some."""
-        if not self.unread:
-            taken = await self._next(lambda: self._queue.take_records(count), timeout_ms)
-            self.unread.extend(taken)
+        if self._group is None and self.unread:
+            return
+
+        def take() -> deque[Record]:
+            if not self.unread:
+                self.unread.extend(self._queue.take_records(count))
+            return self.unread
+
+        await self._next(take, timeout_ms)
 
     def take_unread(self) -> list[Record]:
         """Return what is unread, `max.poll.records` at most."""
@@ -231,11 +370,23 @@ class AsyncConsumer:
         return records
 
     async def _next(self, take: Callable[[], Taken], timeout_ms: int | None) -> Taken:
+        if self._group is None:
+            return await self._take_next(take, timeout_ms)
+        self._group.begin_poll()
+        try:
+            return await self._take_next(take, timeout_ms)
+        finally:
+            self._group.end_poll()
+
+    async def _take_next(self, take: Callable[[], Taken], timeout_ms: int | None) -> Taken:
         loop = asyncio.get_running_loop()
         deadline = None if timeout_ms is None else loop.time() + timeout_ms / 1000
         # What is at hand is returned without waiting; the loop is to read on all the same.
         await asyncio.sleep(0)
         while True:
+            if self._group is not None and self._group.has_call:
+                await self._group.serve(self._give_back)
+                self._is_changed = True
             self._require_ready()
             self._news.clear()
             drained = self._queue.drained_count
@@ -263,7 +414,10 @@ class AsyncConsumer:
     def _require_ready(self) -> None:
         if self._is_closed:
             raise ClosedError("the consumer is closed")
-        if not self._positions:
+        if self._group is not None and (failure := self._group.take_failure()) is not None:
+            raise failure
+        is_subscribed = self._group is not None and self._group.is_subscribed
+        if not self._positions and not is_subscribed:
             raise ValueError("nothing is assigned to this consumer: assign partitions or topics")
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -275,6 +429,9 @@ class AsyncConsumer:
         """Something has happened: ask for more first, then wake who reads what came."""
         if not self._is_closed:
             self._pump()
+        self._news.set()
+
+    def _news_came(self) -> None:
         self._news.set()
 
     def _pump(self) -> None:
@@ -290,7 +447,15 @@ class AsyncConsumer:
         except ClientError as error:
             self._failure = error
         self._finding = None
+        wait = self._finder.wait_seconds()
+        if wait is not None:
+            asyncio.get_running_loop().call_later(wait, self._go_on)
         self._go_on()
+
+    def _give_back(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have unread records of partitions forgotten that others will read."""
+        for key in partitions:
+            self._put_back(key)
 
     def _put_back(self, *keys: TopicPartition) -> None:
         """Have unread records of these partitions, of all for none, fetched again."""
@@ -309,67 +474,6 @@ class AsyncConsumer:
                 self._positions.rewind(state, to=offset)
         self.unread.clear()
         self.unread.extend(kept)
-
-
-class Consumer(Synchronous[AsyncConsumer]):
-    """Reads partitions, from any offset or time on, and waits for what it is asked for.
-
-    with Consumer("localhost:9092", auto_offset_reset="earliest") as consumer:
-        consumer.assign_topics("clicks")
-        for record in consumer:
-            print(record.value)
-    """
-
-    def __init__(
-        self,
-        servers: str | None = None,
-        *,
-        config: Mapping[str, object] | None = None,
-        **settings: object,
-    ) -> None:
-        super().__init__(AsyncConsumer(servers, config=config, **settings))
-
-    assign = doing(AsyncConsumer.assign)
-    assign_topics = waiting(AsyncConsumer.assign_topics)
-    seek = doing(AsyncConsumer.seek)
-    seek_to_beginning = doing(AsyncConsumer.seek_to_beginning)
-    seek_to_end = doing(AsyncConsumer.seek_to_end)
-    seek_to_time = doing(AsyncConsumer.seek_to_time)
-    position = waiting(AsyncConsumer.position)
-    pause = doing(AsyncConsumer.pause)
-    resume = doing(AsyncConsumer.resume)
-    beginning_offsets = waiting(AsyncConsumer.beginning_offsets)
-    end_offsets = waiting(AsyncConsumer.end_offsets)
-    offsets_for_times = waiting(AsyncConsumer.offsets_for_times)
-    poll_arrow = waiting(AsyncConsumer.poll_arrow)
-
-    @property
-    def assignment(self) -> frozenset[TopicPartition]:
-        """Return the partitions that are read."""
-        return self._client.assignment
-
-    @property
-    def paused(self) -> frozenset[TopicPartition]:
-        """Return the partitions that are paused."""
-        return self._client.paused
-
-    def poll(self, timeout_ms: int | None = None) -> list[Record]:
-        """Return the next records, `max.poll.records` at most, when there are some.
-
-        Without records, nothing is returned after the timeout; None waits as long as it takes.
-        """
-        # Who is interrupted here loses nothing: what has come waits for the next poll.
-        count = self._client.settings.max_poll_records
-        self._run(self._client.read_ahead(timeout_ms, count))
-        return self._client.take_unread()
-
-    def __iter__(self) -> Iterator[Record]:
-        """Iterate over records for ever; who leaves and comes back goes on with the next one."""
-        unread = self._client.unread
-        while True:
-            while unread:
-                yield unread.popleft()
-            self._run(self._client.read_ahead(None, ITERATED_RECORDS))
 
 
 def _keys(partitions: Iterable[Place]) -> list[TopicPartition]:

@@ -22,6 +22,25 @@ HINTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for it",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for the right to use the topic",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for the right to administer the cluster",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "ask for the right to use the group",
+    ErrorCode.GROUP_ID_NOT_FOUND: "check its name: there is no such group",
+    ErrorCode.INVALID_GROUP_ID: "set group.id to the name of a group",
+    ErrorCode.NON_EMPTY_GROUP: "stop its members first",
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "use the protocol and an assignor of the other members",
+    ErrorCode.FENCED_INSTANCE_ID: "another member has taken over this group.instance.id",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "another member has this group.instance.id: stop it first",
+    ErrorCode.REBALANCE_IN_PROGRESS: "the group is changing: poll, then try again",
+    ErrorCode.UNKNOWN_MEMBER_ID: "it has left the group, or was removed; a group with members"
+    " takes offsets only from them",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members that have subscribed to it first",
+    ErrorCode.INVALID_TXN_STATE: "the broker knows of no such transaction: it may have expired",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "the transactional id has expired: make a new producer",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "lower transaction.timeout.ms, or raise the broker's "
+    "transaction.max.timeout.ms",
+    ErrorCode.CONCURRENT_TRANSACTIONS: "the transaction before it is being ended: try again",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "ask for the right to use the id",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "no producer has used it, or it has expired",
+    ErrorCode.INVALID_RECORD_STATE: "its acquisition lock has expired: others may have it now",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "wait, or check the broker's log",
 }
 """What to do about an error that people meet."""
@@ -50,6 +69,22 @@ class KafkaError(ClientError):
     def retriable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.code.retriable
+
+
+class CommitFailedError(KafkaError):
+    """A commit came too late: the group has given the partitions to others.
+
+    Poll more often, have fewer records at once (`max.poll.records`), or raise
+    `max.poll.interval.ms`. Who polls joins again.
+    """
+
+    def __init__(self, code: int, what: str = "") -> None:
+        super().__init__(
+            code,
+            what,
+            "the group has given these partitions to others meanwhile: poll more often, with fewer"
+            " records (max.poll.records), or raise max.poll.interval.ms",
+        )
 
 
 class UnreachableError(ClientError):
@@ -82,6 +117,34 @@ class NoOffsetError(ClientError):
 
 class ClosedError(ClientError):
     """The client was closed."""
+
+
+class AcknowledgementError(ClientError):
+    """A record of a share group cannot be acknowledged, or was not when it had to be."""
+
+
+class TransactionError(ClientError):
+    """A transaction does not go on."""
+
+
+class TransactionStateError(TransactionError):
+    """Something was called that does not fit, as `send` outside of a transaction."""
+
+
+class TransactionAbortedError(TransactionError):
+    """A record was given up with its transaction."""
+
+
+class AbortableTransactionError(TransactionError):
+    """The transaction has failed: abort it, then begin another. The producer stays usable."""
+
+
+class FatalTransactionError(TransactionError):
+    """The producer cannot go on: close it, and make another."""
+
+
+class ProducerFencedError(FatalTransactionError):
+    """Another producer with the same `transactional.id` has taken over: stop this one."""
 
 
 class UndeliveredWarning(RuntimeWarning):

@@ -35,6 +35,7 @@ class Lane:
         tell: Callable[[Event], None],
         run: Callable[..., object],
         encode: Callable[[Request], Sequence[bytes]],
+        version_max: Callable[[], int],
     ) -> None:
         self._node = node
         self._cluster = cluster
@@ -42,6 +43,7 @@ class Lane:
         self._tell = tell
         self._run = run
         self._encode = encode
+        self._version_max = version_max
         self._loop = asyncio.get_running_loop()
         self._connection: Connection | None = None
         self._waiting: deque[Request] = deque()  # for a connection
@@ -91,7 +93,7 @@ class Lane:
             if (topic := self._cluster.find_topic(shipment.batch.topic)) is not None
         }
         try:
-            version = connection.version_of(ProduceRequest)
+            version = min(connection.version_of(ProduceRequest), self._version_max())
             if any(ids.get(each.batch.topic, ZERO_UUID) == ZERO_UUID for each in request.shipments):
                 version = min(version, TOPIC_IDS_SINCE - 1)
             message = self._message(request, ids)
@@ -116,6 +118,7 @@ class Lane:
             rows = topics.setdefault(shipment.batch.topic, [])
             rows.append(PartitionProduceData(index=shipment.batch.partition, records=data))
         return ProduceRequest(
+            transactional_id=self._settings.transactional_id,
             acks=self._settings.required_acks,
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=[

@@ -22,19 +22,31 @@ first shipment without an outcome on, those included that have one (`window`).
 
 A broker that has nothing of a producer takes any number from it. So until something of an epoch is
 stored in a partition, one shipment is in flight there: a second could overtake a refused first.
+
+In a transaction (`is_transactional`) it does not choose its identity, `Renewed` gives it one. A
+partition's batches wait until the partition is enlisted. The first batch that is given up ends the
+transaction: nothing that is not in flight leaves any more, until the next one begins.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from moldau.client.errors import ClientError, KafkaError, RequestTimeoutError
+from moldau.client.errors import (
+    ClientError,
+    KafkaError,
+    RequestTimeoutError,
+    TransactionAbortedError,
+)
 from moldau.client.outbox_events import (
     NOBODY,
+    Abandoned,
     Answered,
     Closed,
     Delivered,
     Effect,
+    Enlist,
+    Enlisted,
     Event,
     Failed,
     Halved,
@@ -48,6 +60,7 @@ from moldau.client.outbox_events import (
     Outcome,
     OutgoingBatch,
     Refresh,
+    Renewed,
     Request,
     Send,
     Shipment,
@@ -93,6 +106,7 @@ class OutboxRules:
     delivery_timeout: float
     backoff: float
     backoff_max: float
+    is_transactional: bool = False
 
 
 class _Node:
@@ -123,11 +137,13 @@ class Outbox:
         self._nodes: dict[int, _Node] = {}
         self._leaders: dict[str, Mapping[int, int]] = {}
         self._refresh_at: dict[str, float | None] = {}  # stale topics; None while being asked
+        self._enlisted: dict[tuple[str, int], bool] = {}  # False while it is asked for
+        self._end: Exception | None = None  # why nothing of this transaction is sent any more
         self._effects: list[Effect] = []
         self.next_time: float | None = None
         """When to tick next, at the latest; None if there is nothing to wait for."""
 
-    def handle(self, event: Event, now: float) -> list[Effect]:
+    def handle(self, event: Event, now: float) -> list[Effect]:  # noqa: C901, PLR0912 - an event each
         """Take notice of what has happened; return what to do about it."""
         match event:
             case Closed(batches):
@@ -148,7 +164,16 @@ class Outbox:
                 self._miss_leaders(topic, error, now)
             case Tick():
                 self._expire(now)
-        self._go_on(now)
+            case Enlisted(places):
+                self._enlisted |= dict.fromkeys(places, True)
+            case Abandoned(error):
+                self._end = self._end or error
+            case Renewed(identity):
+                self._renew(identity)
+        if self._end is None:
+            self._go_on(now)
+        else:
+            self._abandon(self._end)
         if isinstance(event, Tick) or self.next_time is None:
             self.next_time = self._find_next_time(now)
         effects, self._effects = self._effects, []
@@ -196,6 +221,9 @@ class Outbox:
             self._halve(partition, shipment)
         elif error.code in BROKEN_SEQUENCE and self._rules.is_idempotent:
             # Behind another it is only out of order as long as that one is.
+            if is_first and self._rules.is_transactional:
+                self._give_up(partition, shipment, error)
+                return
             if is_first:
                 partition.needs_epoch = True
             self._try_again(partition, shipment, error, now)
@@ -237,7 +265,15 @@ class Outbox:
     def _give_up(self, partition: PartitionOutbox, shipment: Shipment, error: Exception) -> None:
         partition.has_gap = self._rules.is_idempotent
         self._remove(partition, shipment)
-        self._effects.append(Failed(shipment.batch, error))
+        self._fail(shipment.batch, error)
+
+    def _fail(self, batch: OutgoingBatch, error: Exception) -> None:
+        self._effects.append(Failed(batch, error))
+        if self._rules.is_transactional and self._end is None:
+            self._end = TransactionAbortedError(
+                f"another record of its transaction failed: {error}"
+            )
+            self._end.__cause__ = error
 
     def _remove(self, partition: PartitionOutbox, shipment: Shipment) -> None:
         partition.remove(shipment)
@@ -284,9 +320,22 @@ class Outbox:
         error: Exception,
     ) -> None:
         while partition.queue and condition(partition.queue[0]):
-            self._effects.append(Failed(partition.queue.popleft(), error))
+            self._fail(partition.queue.popleft(), error)
         if not partition.unacked and not partition.queue:
             self._active.pop(partition.place, None)
+
+    def _abandon(self, error: Exception) -> None:
+        """Give up what is not in flight."""
+        for partition in list(self._active.values()):
+            for shipment in [each for each in partition.unacked if not each.is_in_flight]:
+                self._give_up(partition, shipment, error)
+            self._give_up_queue(partition, lambda _: True, error)
+
+    def _renew(self, identity: Identity) -> None:
+        assert not self._active, "a transaction ends when nothing of it is left"
+        self._identity = identity
+        self._enlisted.clear()
+        self._end = None
 
     def _too_late(self, partition: PartitionOutbox) -> ClientError:
         topic, index = partition.place
@@ -320,11 +369,14 @@ class Outbox:
             # Next time those go first that had to stay.
             for partition in partitions:
                 self._active[partition.place] = self._active.pop(partition.place)
-        if self._identity is None:  # not yet, or no longer: its epochs are used up
+        # Not yet there, or no longer: its epochs are used up.
+        if self._identity is None and not self._rules.is_transactional:
             self._ask_identity(now)
 
     def _may_send(self, partition: PartitionOutbox) -> bool:
         """Whether something can be sent now; brings the partition's epoch about if that is due."""
+        if self._rules.is_transactional and not self._is_enlisted(partition.place):
+            return False
         unacked = partition.unacked
         if unacked and not unacked[0].is_in_flight:
             return self._has_epoch(partition)
@@ -337,7 +389,18 @@ class Outbox:
             and self._has_epoch(partition)
         )
 
+    def _is_enlisted(self, place: tuple[str, int]) -> bool:
+        if place not in self._enlisted:
+            self._enlisted[place] = False
+            self._effects.append(Enlist(place))
+        return self._enlisted[place]
+
     def _has_epoch(self, partition: PartitionOutbox) -> bool:
+        if self._rules.is_transactional:
+            assert self._identity is not None, "it comes before the first transaction"
+            if partition.identity != self._identity:
+                partition.begin(self._identity, is_known=False)
+            return True
         if partition.identity is not None and not partition.needs_epoch:
             return True
         if any(each.is_in_flight for each in partition.unacked):

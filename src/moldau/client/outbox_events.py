@@ -125,8 +125,39 @@ class Tick:
     """Time has passed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Enlisted:
+    """Partitions are in the transaction: their batches may go."""
+
+    places: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The transaction is aborted: what is not in flight is never to be sent."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The transaction has ended, nothing of it is left; the next has this identity."""
+
+    identity: Identity
+
+
 Event: TypeAlias = (
-    Closed | Identified | NotIdentified | LeadersFound | LeadersNotFound | Answered | Lost | Tick
+    Closed
+    | Identified
+    | NotIdentified
+    | LeadersFound
+    | LeadersNotFound
+    | Answered
+    | Lost
+    | Tick
+    | Enlisted
+    | Abandoned
+    | Renewed
 )
 
 # Effects.
@@ -142,6 +173,13 @@ class Send:
 @dataclass(frozen=True, slots=True)
 class Identify:
     """Ask the cluster for an identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enlist:
+    """Take a partition into the transaction: it has a batch to send."""
+
+    place: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +214,4 @@ class Halved:
     halves: Sequence[OutgoingBatch]
 
 
-Effect: TypeAlias = Send | Identify | Refresh | Delivered | Failed | Halved
+Effect: TypeAlias = Send | Identify | Enlist | Refresh | Delivered | Failed | Halved

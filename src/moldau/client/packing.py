@@ -19,6 +19,7 @@ class Packing:
         self._codec = settings.codec
         self._level = settings.level
         self._compress = compressor(settings.codec, settings.level)
+        self._is_transactional = settings.transactional_id is not None
 
     def encode(self, request: Request) -> Sequence[bytes]:
         """Return the bytes of a request's batches."""
@@ -27,7 +28,7 @@ class Packing:
             batch = cast("PendingBatch", shipment.batch)
             batch.encode(self._codec, self._compress)
             sequence = -1 if shipment.identity is NOBODY else shipment.sequence
-            encoded.append(batch.stamp(*shipment.identity, sequence))
+            encoded.append(batch.stamp(*shipment.identity, sequence, self._is_transactional))
         return encoded
 
     def split(self, batch: OutgoingBatch) -> Sequence[OutgoingBatch]:

@@ -24,6 +24,8 @@ class PartitionState:
     key: TopicPartition
     start: OffsetReset
     """What is looked up while there is no position."""
+    wants_committed: bool = False
+    """Whether what the group has committed is to be looked up before that."""
     position: int | None = None
     """The offset of the next record to hand out."""
     fetch_offset: int = 0
@@ -46,6 +48,8 @@ class Positions:
 
     def __init__(self, reset: OffsetReset) -> None:
         self.reset = reset
+        self.are_shared = False
+        """Whether a group says which partitions these are: then they are there, or will be."""
         self._states: dict[TopicPartition, PartitionState] = {}
         self._generation = 0
 
@@ -73,10 +77,14 @@ class Positions:
 
     # What the user says.
 
-    def assign(self, keys: Iterable[TopicPartition]) -> None:
-        """Have exactly these partitions; who was here keeps its position."""
+    def assign(self, keys: Iterable[TopicPartition], *, from_committed: bool = False) -> None:
+        """Have exactly these partitions; who was here keeps its position.
+
+        Others begin where the group has come to, or where `auto.offset.reset` says.
+        """
         self._states = {
-            key: self._states.get(key) or PartitionState(key, self.reset, generation=self._next())
+            key: self._states.get(key)
+            or PartitionState(key, self.reset, from_committed, generation=self._next())
             for key in keys
         }
 
@@ -92,6 +100,7 @@ class Positions:
         """Go on at a place that is yet to be looked up."""
         state = self.get(key)
         state.start = start
+        state.wants_committed = False
         state.position = None
         state.last_epoch = NO_EPOCH
         state.topic_id = None
@@ -116,6 +125,18 @@ class Positions:
         if state is not None and state.position is None:
             self._move(state, offset)
             state.start = self.reset
+
+    def found_committed(
+        self, key: TopicPartition, generation: int, offset: int | None, leader_epoch: int
+    ) -> None:
+        """What the group has committed was looked up, None if that is nothing."""
+        state = self.find_current(key, generation)
+        if state is None or state.position is not None:
+            return
+        state.wants_committed = False
+        if offset is not None:
+            self._move(state, offset)
+            state.last_epoch = leader_epoch
 
     def fetched(self, state: PartitionState, asked: int, following: int, epoch: int) -> bool:
         """Batches have come for an offset that was asked for; False if they are not wanted."""
@@ -144,6 +165,7 @@ class Positions:
 
     def _move(self, state: PartitionState, offset: int) -> None:
         state.position = state.fetch_offset = offset
+        state.wants_committed = False
         state.last_epoch = NO_EPOCH
         state.generation = self._next()
 

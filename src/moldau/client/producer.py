@@ -15,6 +15,7 @@ from moldau.client.background import BackgroundLoop
 from moldau.client.errors import BufferFullError, ClosedError
 from moldau.client.producer_settings import load_producer_settings
 from moldau.client.sender import Sender
+from moldau.client.transactional import AsyncTransactional, Transactional
 from moldau.client.waiting import is_in
 from moldau.protocol.schema import Buffer
 
@@ -29,7 +30,7 @@ LAST_WORDS_SECONDS: Final = 1.0
 """How long the end of a process waits until a producer has said what it had not sent."""
 
 
-class AsyncProducer:
+class AsyncProducer(AsyncTransactional):
     """Sends records from a loop.
 
         async with AsyncProducer("localhost:9092") as producer:
@@ -154,7 +155,7 @@ class AsyncProducer:
         return self._sender
 
 
-class Producer:
+class Producer(Transactional):
     """Sends records from threads; delivery goes on behind them.
 
     with Producer("localhost:9092") as producer:
@@ -173,6 +174,10 @@ class Producer:
         self._producer = AsyncProducer(servers, config=config, **settings)
         self._background.run(self._producer.start(is_threaded=True))
         self._append = self._producer._append  # noqa: SLF001 - its other face
+
+    @property
+    def _transactional(self) -> AsyncTransactional:
+        return self._producer
 
     def send(
         self,

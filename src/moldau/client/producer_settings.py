@@ -52,6 +52,13 @@ class ProducerSettings(ClientSettings):
     partitioner_ignore_keys: bool = False
     """Whether the default partitioner treats all records as if they had no key."""
 
+    transactional_id: str | None = None
+    """Who the producer is over restarts; with it, records are sent in transactions."""
+    transaction_timeout_ms: int = 60_000
+    """How long a transaction may be open before the coordinator aborts it."""
+    transaction_two_phase_commit_enable: bool = False
+    """Whether transactions can be prepared, and never expire (KIP-939)."""
+
     @property
     def required_acks(self) -> int:
         """The number that a request carries."""
@@ -80,7 +87,9 @@ def load_producer_settings(
     settings = load(ProducerSettings, servers, config, keywords)
     given = {name.replace(".", "_") for name in (config or {})} | set(keywords)
     _check_values(settings)
-    settings = _reconcile_idempotence(settings, is_given="enable_idempotence" in given)
+    _check_transactions(settings, given)
+    is_given = "enable_idempotence" in given or settings.transactional_id is not None
+    settings = _reconcile_idempotence(settings, is_given=is_given)
     return _reconcile_timeouts(settings, is_given="delivery_timeout_ms" in given)
 
 
@@ -105,6 +114,19 @@ def _check_values(settings: ProducerSettings) -> None:
             )
     elif not callable(settings.partitioner):
         raise ConfigError(f"partitioner={settings.partitioner!r}: it cannot be called")
+
+
+def _check_transactions(settings: ProducerSettings, given: set[str]) -> None:
+    if settings.transactional_id is not None and not settings.enable_idempotence:
+        raise ConfigError("transactional.id does not go with enable.idempotence=false")
+    if settings.transaction_two_phase_commit_enable:
+        if settings.transactional_id is None:
+            raise ConfigError("transaction.two.phase.commit.enable=true needs a transactional.id")
+        if "transaction_timeout_ms" in given:
+            raise ConfigError(
+                "transaction.timeout.ms does not go with transaction.two.phase.commit.enable=true: "
+                "such transactions never expire"
+            )
 
 
 def _reconcile_idempotence(settings: ProducerSettings, *, is_given: bool) -> ProducerSettings:

@@ -21,6 +21,7 @@ from moldau.client.outbox_events import (
     Closed,
     Delivered,
     Effect,
+    Enlist,
     Event,
     Failed,
     Halved,
@@ -36,6 +37,8 @@ from moldau.client.outbox_events import (
 )
 from moldau.client.packing import Packing
 from moldau.client.producer_settings import ProducerSettings
+from moldau.client.transaction_events import BatchFailed, Wanted
+from moldau.client.transactor import PRODUCE_VERSION_MAX, Transactor
 from moldau.client.undelivered import Flush, warn_undelivered
 from moldau.client.waiting import LoopWaiting
 from moldau.protocol.errors import ErrorCode
@@ -84,6 +87,17 @@ class Sender:
         self._flushes: list[Flush] = []
         self._room: list[asyncio.Future[None]] = []
         self._topics: set[str] = set()
+        self.transactor: Transactor | None = None
+        if settings.transactional_id is not None:
+            self.accumulator.is_paused = True  # until a transaction begins
+            self.transactor = Transactor(
+                self.cluster,
+                settings,
+                tell_outbox=self._tell,
+                flush=self.flush,
+                pause=partial(setattr, self.accumulator, "is_paused"),
+                run=self._run,
+            )
 
     # Records in.
 
@@ -137,6 +151,8 @@ class Sender:
         self.accumulator.is_closed = True
         try:
             async with asyncio.timeout(timeout):
+                if self.transactor is not None:
+                    await self.transactor.leave()
                 await self.flush()
         except TimeoutError:
             pass
@@ -150,6 +166,8 @@ class Sender:
         for timer in (self._linger_timer, self._tick_timer, self._age_timer):
             if timer is not None:
                 timer.cancel()
+        if self.transactor is not None:
+            self.transactor.stop(error)
         for lane in self._lanes.values():
             lane.stop()
         for task in self._tasks:
@@ -216,7 +234,12 @@ class Sender:
             case Delivered(batch, base_offset, append_time_ms):
                 self._finish(cast("PendingBatch", batch), base_offset, append_time_ms, None)
             case Failed(batch, error):
+                if self.transactor is not None:
+                    self.transactor.tell(BatchFailed(error))
                 self._finish(cast("PendingBatch", batch), -1, -1, error)
+            case Enlist(place):
+                assert self.transactor is not None
+                self.transactor.tell(Wanted(place))
             case Halved(batch, halves):
                 number = self._unfinished.pop(cast("PendingBatch", batch))
                 for half in halves:
@@ -232,9 +255,18 @@ class Sender:
         lane = self._lanes.get(node)
         if lane is None:
             lane = self._lanes[node] = Lane(
-                node, self.cluster, self.settings, self._tell, self._run, self._packing.encode
+                node,
+                self.cluster,
+                self.settings,
+                self._tell,
+                self._run,
+                self._packing.encode,
+                self._produce_version_max,
             )
         return lane
+
+    def _produce_version_max(self) -> int:
+        return PRODUCE_VERSION_MAX if self.transactor is None else self.transactor.produce_version
 
     def _finish(
         self, batch: PendingBatch, base_offset: int, append_time_ms: int, error: Exception | None
@@ -242,7 +274,8 @@ class Sender:
         number = self._unfinished.pop(batch)
         self.accumulator.release(batch.size)
         batch.finish(base_offset, append_time_ms, error)
-        if error is not None and not batch.delivery_count:
+        # A transaction that does not become one says so itself.
+        if error is not None and not batch.delivery_count and self.transactor is None:
             # A warning may be an exception, and this is not the place for one.
             self.loop.call_soon(warn_undelivered, [batch], error)
         for flush in list(self._flushes):
@@ -318,4 +351,5 @@ def _rules(settings: ProducerSettings) -> OutboxRules:
         delivery_timeout=settings.delivery_timeout_ms / 1000,
         backoff=settings.retry_backoff_ms / 1000,
         backoff_max=settings.retry_backoff_max_ms / 1000,
+        is_transactional=settings.transactional_id is not None,
     )

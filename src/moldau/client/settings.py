@@ -15,7 +15,6 @@ JAVA_ONLY: Final = frozenset(
         "key.deserializer",
         "key.serializer",
         "metric.reporters",
-        "partition.assignment.strategy",
         "partitioner.class",
         "value.deserializer",
         "value.serializer",

@@ -45,7 +45,7 @@ class Synchronous(Generic[HeldClient_co]):
     def close(self) -> None:
         """Hang up everywhere; what was begun is given up or finished, as the client says."""
         if self._forgotten.detach():
-            self._background.run(self._client.close())
+            self._run(self._client.close())
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return self._background.run(work)

@@ -52,6 +52,17 @@ def test_delivery_lasts_as_long_as_one_request_at_least() -> None:
         ({"partitioner": 5}, r"it cannot be called"),
         ({"linger_ms": -1}, r"linger\.ms=-1: 0 or more"),
         ({"lingerms": 1}, r"did you mean linger\.ms"),
+        ({"transactional_id": "a", "enable_idempotence": False}, r"transactional\.id does not go"),
+        ({"transactional_id": "a", "acks": 1}, r"enable\.idempotence=true does not go with acks=1"),
+        ({"transaction_two_phase_commit_enable": True}, r"needs a transactional\.id"),
+        (
+            {
+                "transactional_id": "a",
+                "transaction_two_phase_commit_enable": True,
+                "transaction_timeout_ms": 1,
+            },
+            r"such transactions never expire",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_named(settings: dict[str, object], told: str) -> None:

@@ -189,6 +189,28 @@ def appended(accumulator: Accumulator, value: bytes) -> Delivery:
     return delivery
 
 
+def test_a_stamp_can_make_a_batch_a_transaction_s() -> None:
+    accumulator = make()
+    accumulator.append("t", b"value", partition=0)
+    [batch] = taken(accumulator)
+    batch.encode(Codec.NONE, None)
+    assert not read_batches(batch.stamp(7, 0, 5))[0].is_transactional
+    data = batch.stamp(7, 0, 6, True)
+    validate(data)
+    assert read_batches(data)[0].is_transactional
+
+
+def test_what_is_paused_takes_nothing_and_hands_out_what_it_has() -> None:
+    accumulator = make()
+    assert accumulator.append("t", b"first", partition=0) is not None
+    accumulator.is_paused = True
+    assert accumulator.append("t", b"second", partition=0) is None
+    assert accumulator.add("t", 0, build_batch([Record(0, 0, None, b"third")])) is None
+    assert [record.value for batch in taken(accumulator) for record in records(batch)] == [b"first"]
+    accumulator.is_paused = False
+    assert accumulator.append("t", b"fourth", partition=0) is not None
+
+
 def test_deliveries_tell_where_records_are() -> None:
     accumulator = make(partitions=1)
     deliveries = [appended(accumulator, b"") for _ in range(3)]

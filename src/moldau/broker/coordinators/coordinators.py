@@ -33,6 +33,10 @@ class Coordinators:
         self.groups.topics_changed(removed)
         self.shares.topics_changed(removed)
 
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops."""
+        self.groups.let_go()
+
     def of_type(self, key_type: KeyType) -> Coordinator | None:
         """Return the coordinator for keys of a type, None if there is none yet."""
         match key_type:

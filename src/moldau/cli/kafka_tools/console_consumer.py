@@ -88,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.client.consumer import Consumer
     from moldau.client.consumer_settings import ConsumerSettings
+    from moldau.client.sync_consumer import Consumer
 
     _check(options)
     properties = reader_properties(options.formatter_config, options.formatter_property, PROPERTIES)

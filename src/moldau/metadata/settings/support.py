@@ -101,6 +101,11 @@ BROKER_HONOURED: Final[Table] = {
     "producer.id.expiration.ms": "",
     "telemetry.max.bytes": "",
     "transaction.max.timeout.ms": "",
+    # Classic groups.
+    "group.initial.rebalance.delay.ms": "",
+    "group.max.session.timeout.ms": "",
+    "group.max.size": "",
+    "group.min.session.timeout.ms": "",
     # The log.
     "log.cleaner.backoff.ms": "",
     "log.cleaner.dedupe.buffer.size": "",
@@ -216,6 +221,10 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.*": _GROUPS,
+    "group.coordinator.append.linger.ms": "what is decided in one turn of the loop is one write",
+    "group.coordinator.background.threads": _LOOP,
+    "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
+    "group.coordinator.threads": _LOOP,
     "group.share.assignors": "there is one, simple",
     "group.share.max.*": _BOUNDS,
     "group.share.min.*": _BOUNDS,
