@@ -16,6 +16,7 @@ READING: Final = frozenset(
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeQuorum",
+        "DescribeShareGroupOffsets",
         "DescribeTopicPartitions",
         "DescribeTransactions",
         "Fetch",
@@ -28,6 +29,8 @@ READING: Final = frozenset(
         "Metadata",
         "OffsetFetch",
         "OffsetForLeaderEpoch",
+        "ReadShareGroupStateSummary",
+        "ShareGroupDescribe",
     }
 )
 """APIs that change nothing: they are handled, and their answers get the error. All others are

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.groups import GroupCoordinator
+from moldau.broker.coordinators.shares import ShareCoordinator
 from moldau.broker.coordinators.transactions import TransactionCoordinator
 from moldau.metadata.topics import Topic
 
@@ -26,22 +27,25 @@ class Coordinators:
 
     def __init__(self, broker: "Broker") -> None:
         self.groups = GroupCoordinator(broker)
+        self.shares = ShareCoordinator(broker)
         self.transactions = TransactionCoordinator(broker)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Topics came, grew or went: those that went are named."""
         self.groups.topics_changed(removed)
+        self.shares.topics_changed(removed)
 
     def let_go(self) -> None:
         """Have nobody wait for others any more: the broker stops."""
-        self.groups.let_go()
+        for coordinator in (self.groups, self.shares, self.transactions):
+            coordinator.let_go()
 
-    def of_type(self, key_type: KeyType) -> Coordinator | None:
-        """Return the coordinator for keys of a type, None if there is none yet."""
+    def of_type(self, key_type: KeyType) -> Coordinator:
+        """Return the coordinator for keys of a type."""
         match key_type:
             case KeyType.GROUP:
                 return self.groups
             case KeyType.TRANSACTION:
                 return self.transactions
             case KeyType.SHARE:
-                return None
+                return self.shares

@@ -54,7 +54,8 @@ _PARKED: Final = "a parked request leaves the waiting room when it is answered; 
 _QUOTAS: Final = "comes with quotas"
 _RATES: Final = "Prometheus computes rates from counters"
 _SECURITY: Final = "comes with security; a listener that needs it is refused"
-_SHARES: Final = "comes with share groups"
+_BATCHED: Final = "what is decided in one turn of the loop is written together"
+_BOUNDS: Final = "bounds what a group's own config may be set to, and nothing else"
 _TESTS: Final = "an internal setting of Kafka's own tests"
 _TIERED: Final = "there is no tiered storage"
 
@@ -175,6 +176,20 @@ BROKER_HONOURED: Final[Table] = {
     "transaction.state.log.num.partitions": _CREATED,
     "transaction.state.log.replication.factor": _CAPPED,
     "transaction.state.log.segment.bytes": _CREATED,
+    # Share groups.
+    "errors.deadletterqueue.topic.name.prefix": "",
+    "group.share.assignment.interval.ms": "",
+    "group.share.delivery.count.limit": "",
+    "group.share.heartbeat.interval.ms": "",
+    "group.share.initialize.retry.interval.ms": "",
+    "group.share.max.share.sessions": "",
+    "group.share.max.size": "",
+    "group.share.partition.max.record.locks": "",
+    "group.share.record.lock.duration.ms": "",
+    "group.share.session.timeout.ms": "",
+    "share.coordinator.cold.partition.snapshot.interval.ms": "while older records are kept for it",
+    "share.coordinator.snapshot.update.records.per.snapshot": "",
+    "share.coordinator.state.topic.prune.interval.ms": "",
     # The metadata log.
     "metadata.log.dir": "",
     "metadata.log.max.record.bytes.between.snapshots": "",
@@ -222,6 +237,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "delegation.token.*": _SECURITY,
     "delete.records.purgatory.*": _PARKED,
     "early.start.listeners": "all listeners open when the broker is ready",
+    "errors.deadletterqueue.auto.create.topics.enable": "a dead letter topic has to be created",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.*": _GROUPS,
@@ -229,7 +245,10 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "group.coordinator.background.threads": _LOOP,
     "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
     "group.coordinator.threads": _LOOP,
-    "group.share.*": _SHARES,
+    "group.share.assignors": "there is one, simple",
+    "group.share.max.*": _BOUNDS,
+    "group.share.min.*": _BOUNDS,
+    "group.share.persister.class.name": _CODE,
     "initial.broker.registration.timeout.ms": _CLUSTER,
     "internal.metadata.*": _TESTS,
     "kafka.metrics.*": _CODE,
@@ -261,7 +280,13 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "sasl.*": _SECURITY,
     "security.*": _SECURITY,
     "server.max.startup.time.ms": "a start takes as long as recovery takes",
-    "share.*": _SHARES,
+    "share.coordinator.append.linger.ms": _BATCHED,
+    "share.coordinator.cached.buffer.max.bytes": _BATCHED,
+    "share.coordinator.load.buffer.size": "a coordinator's topic is read in slices of 64 KB",
+    "share.coordinator.state.topic.compression.codec": "coordinators' records are not compressed",
+    "share.coordinator.threads": _LOOP,
+    "share.coordinator.write.timeout.ms": "who waits is told when a write is stored, or fails",
+    "share.fetch.purgatory.*": _PARKED,
     "socket.connection.setup.*": _CLUSTER,
     "ssl.*": _SECURITY,
     "transaction.state.log.load.buffer.size": "a log is replayed in slices of 64 KiB",
@@ -276,6 +301,7 @@ TOPIC_HONOURED: Final[Table] = {
     "compression.type": "",
     "compression.zstd.level": "",
     "delete.retention.ms": "",
+    "errors.deadletterqueue.group.enable": "",
     "file.delete.delay.ms": "",
     "flush.messages": "",
     "flush.ms": "",
@@ -306,17 +332,27 @@ TOPIC_NOT_HONOURED: Final[Table] = {
     "unclean.leader.election.enable": _CLUSTER,
 }
 
+GROUP_HONOURED: Final[Table] = {
+    "consumer.assignment.interval.ms": "",
+    "consumer.heartbeat.interval.ms": "",
+    "consumer.session.timeout.ms": "",
+    "errors.deadletterqueue.copy.record.enable": "",
+    "errors.deadletterqueue.topic.name": "from share.version 2 on",
+    "share.assignment.interval.ms": "",
+    "share.auto.offset.reset": "",
+    "share.delivery.count.limit": "",
+    "share.heartbeat.interval.ms": "",
+    "share.isolation.level": "",
+    "share.partition.max.record.locks": "",
+    "share.record.lock.duration.ms": "",
+    "share.renew.acknowledge.enable": "",
+    "share.session.timeout.ms": "",
+}
+
 TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
-    GroupSettings: (
-        {
-            "consumer.assignment.interval.ms": "",
-            "consumer.heartbeat.interval.ms": "",
-            "consumer.session.timeout.ms": "",
-        },
-        {"*": _GROUPS, "share.*": _SHARES},
-    ),
+    GroupSettings: (GROUP_HONOURED, {"*": _GROUPS}),
     ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
     BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
     ClientQuotaSettings: ({}, {"*": _QUOTAS}),
