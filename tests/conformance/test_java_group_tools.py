@@ -165,7 +165,7 @@ def test_consumer_groups(tools: Tools, wire: Wire) -> None:
         assert "is not empty" in refused.stdout + refused.stderr
     reset = ("--reset-offsets", *here, "--topic", topic)
     for words, offset in (
-        (("--to-earliest",), "0"),
+        (("--to-latest",), "20"),
         (("--shift-by", "-3"), "17"),
         (("--to-datetime", "2023-11-14T22:13:27.000Z"), "7"),
     ):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from moldau.coordination.refusal import Refusal
 from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.group import GroupType
 from moldau.groups.migration.upgrade import upgrade
 from moldau.groups.modern.draft import Draft
 from moldau.protocol.errors import ErrorCode
@@ -28,8 +29,8 @@ def draft_to_join(machine: "GroupMachine", group_id: str) -> Draft[ConsumerGroup
     group = machine.groups.get(group_id)
     if group is None:
         return Draft(ConsumerGroup(group_id))
+    if group.type is GroupType.CLASSIC and group.is_empty:
+        return Draft(ConsumerGroup(group_id), before=group.tombstones())
     if isinstance(group, ClassicGroup):
-        if group.is_empty:
-            return Draft(ConsumerGroup(group_id), before=group.tombstones())
         return upgrade(machine, group)
     return Draft(get_consumer_group(machine, group_id))

@@ -9,6 +9,11 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from moldau.protocol.messages.heartbeat import HeartbeatRequest
 from moldau.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from moldau.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from moldau.protocol.messages.sync_group import SyncGroupRequest
 from tests.unit.groups.consumer.world import G, World, heartbeat, join
 
@@ -45,6 +50,16 @@ def join_classic(world: World, metadata: bytes = SUBSCRIPTION, **fields: object)
     ticket = world.last_ticket
     world.sleep(0.1)
     return world.replies[ticket].member_id
+
+
+def test_a_group_of_commits_only_becomes_one_of_members() -> None:
+    world = make("disabled")
+    places = [OffsetCommitRequestPartition(partition_index=0, committed_offset=7)]
+    topic = OffsetCommitRequestTopic(name="t", partitions=places)
+    world.ask(OffsetCommitRequest(group_id=G, topics=[topic]), 8)
+    assert world.ask(join("a", "t")).member_epoch > 0
+    assert isinstance(world.machine.groups[G], ConsumerGroup)
+    assert world.machine.offsets.find(G, "t", 0).offset == 7
 
 
 @pytest.mark.parametrize("policy", ["disabled", "DOWNGRADE"])
