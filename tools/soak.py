@@ -95,6 +95,8 @@ PROOFS = (
         ("tests/unit/client/test_membership_model.py",),
         {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
         "client",
+    ),
+    Proof(
         "model of classic groups",
         ("tests/unit/groups/classic/test_model.py",),
         {"MOLDAU_CLASSIC_SEEDS": "20000"},
