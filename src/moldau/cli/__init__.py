@@ -12,6 +12,7 @@ COMMANDS = {
     "topics": "list, describe, create, delete and alter topics",
     "produce": "send lines as records",
     "consume": "print records",
+    "groups": "list, describe, reset and delete groups, remove members",
     "configs": "show, set and unset settings of topics, brokers, groups",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
