@@ -65,8 +65,11 @@ def describe(admin: "Admin", options: argparse.Namespace) -> int | None:
         group = answers[name]
         if isinstance(group, ClientError):
             continue
-        is_share = isinstance(group, ShareGroupDescription)
-        row = _share_row(admin, group) if is_share else _row(admin, group)
+        row = (
+            _share_row(admin, group)
+            if isinstance(group, ShareGroupDescription)
+            else _row(admin, group)
+        )
         if options.json:
             print_json(row)
             continue
