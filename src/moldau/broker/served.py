@@ -15,6 +15,8 @@ _HANDLERS: Final = (
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
     "api_versions",
+    "consumer_group_describe",
+    "consumer_group_heartbeat",
     "create_partitions",
     "create_topics",
     "delete_groups",

@@ -22,6 +22,10 @@ class GroupContext(Protocol):
     def record_bytes_max(self) -> int:
         """How large the key and the value of a record may be, together."""
 
+    @property
+    def topics_version(self) -> int:
+        """A number that is another one when topics came, grew or went."""
+
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group (KIP-848's group configs), by dotted name."""
 

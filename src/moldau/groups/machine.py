@@ -7,15 +7,19 @@ from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.groups.classic.describe import DescribeGroup, decide_describe
 from moldau.groups.classic.draft import JoinTimer, SessionTimer, SyncTimer
 from moldau.groups.classic.group import replay_group
-from moldau.groups.classic.heartbeat import decide_heartbeat
-from moldau.groups.classic.join import decide_join
-from moldau.groups.classic.leave import decide_leave
 from moldau.groups.classic.rebalance import expire_join, expire_sync
 from moldau.groups.classic.sessions import begin_sessions, expire_session
-from moldau.groups.classic.sync import decide_sync
+from moldau.groups.consumer import parts as consumer
+from moldau.groups.consumer.soft import ConsumerSoftState
 from moldau.groups.context import GroupContext
 from moldau.groups.deletion import DeleteGroup, decide_delete
 from moldau.groups.listing import ListGroups, decide_list
+from moldau.groups.migration.either import (
+    decide_heartbeat,
+    decide_join,
+    decide_leave,
+    decide_sync,
+)
 from moldau.groups.offsets.commit import commit_offsets, commit_transactional_offsets
 from moldau.groups.offsets.delete import ForgetTopics, delete_offsets, forget_topics
 from moldau.groups.offsets.expiry import OffsetExpiry, begin_offset_expiry, expire_offsets
@@ -52,6 +56,7 @@ class GroupMachine:
         """Durable, like everything that `replay` changes."""
         self.forming: dict[str, Membership] = {}
         """Soft: of classic groups whose first record is decided, until it is replayed."""
+        self.consumers = ConsumerSoftState()
         self.offsets = CommittedOffsets()
 
     def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
@@ -92,6 +97,7 @@ _DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
     OffsetDeleteRequest: delete_offsets,
     SyncGroupRequest: decide_sync,
     TxnOffsetCommitRequest: commit_transactional_offsets,
+    **consumer.DECIDE,
 }
 """By type of request or command: `(machine, command, ticket, now)`."""
 
@@ -100,6 +106,7 @@ _EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
     OffsetExpiry: expire_offsets,
     SessionTimer: expire_session,
     SyncTimer: expire_sync,
+    **consumer.EXPIRE,
 }
 """By type of timer: `(machine, key, now)`."""
 
@@ -107,8 +114,13 @@ _REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
     GroupMetadataKey: replay_group,
     LegacyOffsetCommitKey: replay_legacy_offset,
     OffsetCommitKey: replay_offset,
+    **consumer.REPLAY,
 }
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = (begin_sessions, begin_offset_expiry)
+_LOADED: Final[tuple[Callable[..., Any], ...]] = (
+    begin_sessions,
+    begin_offset_expiry,
+    consumer.LOADED,
+)
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

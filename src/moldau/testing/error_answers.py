@@ -9,6 +9,7 @@ from moldau.protocol.schema import Array, Field, Message, Struct
 READING: Final = frozenset(
     {
         "ApiVersions",
+        "ConsumerGroupDescribe",
         "DescribeCluster",
         "DescribeConfigs",
         "DescribeGroups",

@@ -27,9 +27,13 @@ class GroupCoordinator(Coordinator):
 
     topic = "__consumer_offsets"
 
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker)
+        self._context = _Context(broker)
+
     def make_machine(self, partition: int) -> GroupMachine:  # noqa: ARG002 - all are alike
         """Return a machine without groups."""
-        return GroupMachine(_Context(self._broker))
+        return GroupMachine(self._context)
 
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
@@ -41,7 +45,8 @@ class GroupCoordinator(Coordinator):
         return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
-        """Forget what was committed for topics that went."""
+        """Have groups look at their topics again; forget what was committed for those that went."""
+        self._context.topics_version += 1
         if removed:
             topics = [(topic.name, topic.topic_id) for topic in removed]
             self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
@@ -60,6 +65,7 @@ class _Context:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self.entropy = broker.environment.entropy
+        self.topics_version = 0
 
     @property
     def settings(self) -> BrokerSettings:

@@ -90,7 +90,8 @@ class Shard:
         self._patience = patience
         self._tickets = count()
         self._waiting: dict[Ticket, Then] = {}
-        self._timers: dict[Hashable, Timer] = {}
+        self._timers: dict[tuple[type, Hashable], Timer] = {}
+        """By key and its type: named tuples of different types are equal otherwise."""
         self._end = Offset(0)  # behind the last record of this shard that may not be committed
         self._load()
 
@@ -334,17 +335,17 @@ class Shard:
 
     def _set_timer(self, effect: SetTimer) -> None:
         self._cancel_timer(effect.key)
-        self._timers[effect.key] = self._environment.at(
+        self._timers[type(effect.key), effect.key] = self._environment.at(
             effect.at, partial(self._expired, effect.key)
         )
 
     def _cancel_timer(self, key: Hashable) -> None:
-        timer = self._timers.pop(key, None)
+        timer = self._timers.pop((type(key), key), None)
         if timer is not None:
             timer.cancel()
 
     def _expired(self, key: Hashable) -> None:
-        self._timers.pop(key, None)
+        self._timers.pop((type(key), key), None)
         if self.state is State.ACTIVE:
             self._act_alone(partial(self.machine.expire, key))
 

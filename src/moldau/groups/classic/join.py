@@ -15,6 +15,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
+    from moldau.coordination.stored_record import StoredRecord
     from moldau.groups.machine import GroupMachine
 
 NEW_MEMBER_TIMEOUT_MS: Final = 5 * 60 * 1000
@@ -34,6 +35,10 @@ def decide_join(
     """Decide a JoinGroup; a group that nobody knows begins with its first member."""
     request = asked.request
     group = machine.groups.get(request.group_id)
+    before: list[StoredRecord] = []
+    if group is not None and group.type is GroupType.CONSUMER and group.is_empty:
+        before.extend(group.tombstones())
+        group = None
     if group is not None and group.type is not GroupType.CLASSIC:
         return Decision(response=refused_join("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
     is_begun = isinstance(group, ClassicGroup)
@@ -48,6 +53,7 @@ def decide_join(
         return Decision(response=refused_join(request.member_id, refusal.code))
     if not is_begun:
         machine.forming[request.group_id] = membership
+        draft.records.extend(before)
         draft.records.append(Membership(now.wall_ms).record(request.group_id))
     return draft.decision(response)
 

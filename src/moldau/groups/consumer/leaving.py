@@ -1,0 +1,91 @@
+"""Members that leave, for good or for a while, and members that are fenced."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moldau.coordination.machine import Decision
+from moldau.groups.consumer.finding import get_consumer_group
+from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.consumer.member import LEAVING_FOR_A_WHILE, ConsumerMember
+from moldau.groups.consumer.records import (
+    current_record,
+    epoch_record,
+    no_member_records,
+    no_regex_record,
+)
+from moldau.groups.consumer.soft import MemberTimer, RebalanceTimer
+from moldau.groups.consumer.static import get_static
+from moldau.groups.migration.downgrade import downgrade, is_to_downgrade
+from moldau.groups.modern.draft import Draft
+from moldau.groups.modern.topic_hash import metadata_hash
+from moldau.kernel.clock import Instant
+from moldau.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+
+def decide_leave(
+    machine: "GroupMachine", request: ConsumerGroupHeartbeatRequest, now: Instant
+) -> Decision:
+    """Let a member go; a static one that comes back soon keeps its place."""
+    group = get_consumer_group(machine, request.group_id)
+    if request.instance_id is None:
+        member = group.get_member(request.member_id)
+    else:
+        member = get_static(group, request.instance_id, request.member_id)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.instance_id is not None and request.member_epoch == LEAVING_FOR_A_WHILE:
+        machine.consumers.deadlines.clear(RebalanceTimer(group.group_id, member.member_id))
+        return Decision([current_record(group.group_id, _gone_for_a_while(member))], response)
+    return replace(fence(machine, group, now, member), response=response)
+
+
+def expire_member(machine: "GroupMachine", timer: MemberTimer, now: Instant) -> Decision:
+    """Fence a member that was silent, or has not done what it should, for too long."""
+    effects = machine.consumers.deadlines.fired(timer, now)
+    if effects is not None:
+        return Decision(effects=effects)
+    group = machine.groups.get(timer.group_id)
+    if not isinstance(group, ConsumerGroup) or timer.member_id not in group.members:
+        return Decision()
+    return fence(machine, group, now, group.members[timer.member_id])
+
+
+def fence(
+    machine: "GroupMachine", group: ConsumerGroup, now: Instant, *members: ConsumerMember
+) -> Decision:
+    """Have the group go on without some of its members, as a classic one if it is that now."""
+    draft, group_id = Draft(group), group.group_id
+    for member in members:
+        draft.write(*no_member_records(group_id, member.member_id))
+        machine.consumers.forget(group_id, member.member_id)
+    if is_to_downgrade(machine, draft.group):
+        return downgrade(machine, group, draft.group, now)
+    group = draft.group
+    for regex in sorted({member.topic_regex for member in members} & group.regexes.keys()):
+        if not group.regex_users(regex):
+            draft.write(no_regex_record(group_id, regex))
+    if not group.members:
+        machine.consumers.forget_group(group_id)
+    topics = metadata_hash(group.topic_names(), machine.context.image)
+    draft.write(epoch_record(group_id, group.epoch + 1, topics))
+    return Decision(draft.records)
+
+
+def _gone_for_a_while(member: ConsumerMember) -> ConsumerMember:
+    return replace(
+        member,
+        epoch=LEAVING_FOR_A_WHILE,
+        # Who takes its place begins again at 0.
+        assigned={
+            topic_id: dict.fromkeys(partitions, 0)
+            for topic_id, partitions in member.assigned.items()
+        },
+        revoking={},
+    )

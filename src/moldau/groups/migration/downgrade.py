@@ -1,0 +1,82 @@
+"""A consumer group becomes a classic group: all members that are left speak only that."""
+
+from typing import TYPE_CHECKING
+
+from moldau.coordination.machine import Decision, Ticket
+from moldau.groups.classic.draft import Draft as ClassicDraft
+from moldau.groups.classic.group import CONSUMER
+from moldau.groups.classic.member import Member
+from moldau.groups.classic.membership import Membership, State
+from moldau.groups.classic.rebalance import prepare
+from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.consumer.member import ConsumerMember
+from moldau.groups.migration.embedded import write_assignment
+from moldau.groups.migration.policy import may_downgrade
+from moldau.kernel.clock import Instant
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+
+def is_to_downgrade(machine: "GroupMachine", rest: ConsumerGroup) -> bool:
+    """Whether all members that are left speak only the classic protocol, and may have their way."""
+    members = rest.members.values()
+    return (
+        bool(members)
+        and all(member.classic is not None for member in members)
+        and may_downgrade(machine.context)
+        and len(members) <= machine.context.settings.group_max_size
+    )
+
+
+def downgrade(
+    machine: "GroupMachine",
+    group: ConsumerGroup,
+    rest: ConsumerGroup,
+    now: Instant,
+    waiting: tuple[str, Ticket] | None = None,
+) -> Decision:
+    """Have a group go on as a classic one with the members of what is left; all join again.
+
+    One of them may have asked to join just now, and waits for its answer.
+    """
+    membership = Membership(now.wall_ms)
+    for _, member in sorted(rest.members.items()):
+        membership.add(_converted(member), CONSUMER)
+    # What is recorded is a generation that nobody is in: if this coordinator goes before the next
+    # one is made, all have to join again, for some may not have all of their part yet.
+    membership.generation = rest.epoch + 1
+    membership.protocol = membership.choose_protocol()
+    membership.state = State.STABLE
+    for each in membership.members.values():
+        said = each.metadata(membership.protocol)
+        target = rest.target_of(each.member_id)
+        each.assignment = write_assignment(target, said, machine.context.image)
+    records = [*group.tombstones(), membership.record(group.group_id)]
+    membership.generation = rest.epoch
+    for member_id in group.members:
+        machine.consumers.forget(group.group_id, member_id)
+    machine.consumers.forget_group(group.group_id)
+    machine.forming[group.group_id] = membership
+    draft = ClassicDraft(machine, group.group_id, membership, now)
+    for each in membership.members.values():
+        draft.renew(each)
+    if waiting is not None:
+        member_id, ticket = waiting
+        draft.wait_joined(membership.members[member_id], ticket)
+    prepare(draft)
+    decision = draft.decision()
+    return Decision([*records, *decision.records], effects=decision.effects, is_atomic=False)
+
+
+def _converted(member: ConsumerMember) -> Member:
+    assert member.classic is not None, "it speaks the classic protocol"
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        protocols=tuple((each.name, each.metadata) for each in member.classic.protocols),
+    )

@@ -1,0 +1,1 @@
+"""Who reads which partition, decided by the coordinator."""
