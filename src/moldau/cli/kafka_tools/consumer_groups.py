@@ -1,21 +1,17 @@
-"""`kafka-consumer-groups`: as org.apache.kafka.tools.consumer.group.ConsumerGroupCommand of 4.3.1."""
+"""`kafka-consumer-groups`: as ConsumerGroupCommand of Kafka 4.3.1."""
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moldau.cli.frame import FAILED, CommandError, Parser, UsageError, run
+from moldau.cli.frame import Parser, UsageError, run
 from moldau.cli.kafka_tools.face import (
     add_command_config_option,
     add_server_option,
     client_settings,
     face_parser,
 )
-
-if TYPE_CHECKING:
-    from moldau.client.admin import Admin
 
 ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCENARIOS: Final = {
@@ -91,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(_work, make_parser(), sys.argv[1:] if argv is None else argv)
 
 
-def _work(options: argparse.Namespace) -> int | None:
+def _work(options: argparse.Namespace) -> None:
     from moldau.cli.kafka_tools.consumer_group_offsets import delete_offsets, reset
     from moldau.cli.kafka_tools.consumer_group_text import delete, describe, list_groups
     from moldau.client.admin import Admin
@@ -99,7 +95,8 @@ def _work(options: argparse.Namespace) -> int | None:
     from moldau.client.settings import ClientSettings
 
     if options.validate_regex is not None:
-        return _validate(options.validate_regex)
+        _validate(options.validate_regex)
+        return
     action = _check(options)
     work = {
         "list": list_groups,
@@ -118,7 +115,6 @@ def _work(options: argparse.Namespace) -> int | None:
 
         # On standard output and with exit code 0, as there: scripts look for it.
         print(f"\nError: Executing consumer group command failed due to {java_text(error)}")
-    return None
 
 
 def _check(options: argparse.Namespace) -> str:
@@ -128,8 +124,7 @@ def _check(options: argparse.Namespace) -> str:
     chosen = [name for name in ACTIONS if getattr(options, name.replace("-", "_"))]
     if len(chosen) != 1:
         raise UsageError(
-            "Command must include exactly one action: "
-            + ", ".join(f"--{name}" for name in ACTIONS)
+            "Command must include exactly one action: " + ", ".join(f"--{name}" for name in ACTIONS)
         )
     [action] = chosen
     if action in ("describe", "delete", "reset-offsets") and not (
@@ -172,9 +167,7 @@ def _check_reset(options: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     given = [
-        name
-        for name in SCENARIOS
-        if getattr(options, name.replace("-", "_")) not in (None, False)
+        name for name in SCENARIOS if getattr(options, name.replace("-", "_")) not in (None, False)
     ]
     if len(given) > 1:
         raise UsageError(f'Option "[{given[0]}]" can\'t be used with option "[{given[1]}]"')
@@ -187,5 +180,15 @@ def _check_reset(options: argparse.Namespace) -> None:
         raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
 
 
-def _validate(pattern: str) -> int:
-    raise NotImplementedError
+def _validate(pattern: str) -> None:
+    from moldau.coordination.refusal import Refusal
+    from moldau.groups.consumer.regexes import check_regex
+
+    try:
+        check_regex(pattern)
+    except Refusal as refusal:
+        # The coordinator's words are those of another request.
+        reason = (refusal.message or "").rpartition("expression: ")[2]
+        print(f"The regular expression `{pattern}` is invalid: {reason}")
+    else:
+        print(f"The regular expression `{pattern}` is valid.")
