@@ -13,6 +13,7 @@ COMMANDS = {
     "produce": "send lines as records",
     "consume": "print records",
     "groups": "list, describe, reset and delete groups, remove members",
+    "transactions": "list and describe transactions, find hanging ones, abort",
     "configs": "show, set and unset settings of topics, brokers, groups",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
