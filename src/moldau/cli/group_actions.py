@@ -12,6 +12,7 @@ from moldau.cli.group_offsets import (
     named_partitions,
     parse_place,
     places_of,
+    share_offsets,
 )
 from moldau.cli.moments import parse_moment
 from moldau.cli.printing import counted, print_json, print_rows, table
@@ -253,13 +254,7 @@ def _is_idle_share_group(admin: "Admin", name: str) -> bool:
 def _current(admin: "Admin", name: str, *, is_share: bool) -> dict[TopicPartition, int]:
     if not is_share:
         return {key: at.offset for key, at in committed_offsets(admin, name).items()}
-    found = {}
-    for key, at in admin.list_share_group_offsets(name).items():
-        if isinstance(at, KafkaError):
-            raise at
-        if at is not None:
-            found[key] = at.start_offset
-    return found
+    return share_offsets(admin, name)
 
 
 def delete_offsets(admin: "Admin", options: argparse.Namespace) -> int | None:

@@ -66,6 +66,17 @@ def committed_offsets(admin: "Admin", group_id: str) -> dict[TopicPartition, Off
     return found
 
 
+def share_offsets(admin: "Admin", group_id: str) -> dict[TopicPartition, int]:
+    """Return where a share group begins in the partitions that it has begun with."""
+    found = {}
+    for key, at in admin.list_share_group_offsets(group_id).items():
+        if isinstance(at, KafkaError):
+            raise at
+        if at is not None:
+            found[key] = at.start_offset
+    return found
+
+
 def known_offsets(
     admin: "Admin", partitions: Collection[TopicPartition], what: "str | int"
 ) -> dict[TopicPartition, int]:

@@ -13,6 +13,7 @@ from moldau.cli.group_offsets import (
     Plan,
     Target,
     committed_offsets,
+    known_offsets,
     make_plan,
     named_partitions,
     parse_place,
@@ -111,9 +112,15 @@ def say_silent(plan: Plan) -> None:
 def partitions_of(admin: "Admin", texts: Iterable[str]) -> list[TopicPartition]:
     """Return the partitions that are meant; a text that means none is a wrong usage."""
     try:
-        return named_partitions(admin, texts)
+        found = named_partitions(admin, texts)
     except CommandError as error:
         raise UsageError(str(error)) from None
+    missing = sorted(set(found) - known_offsets(admin, found, "latest").keys())
+    if missing:
+        names = ",".join(map(str, missing))
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise KafkaError(code, names, f'The partitions "{names}" do not exist')
+    return found
 
 
 def target_of(options: argparse.Namespace) -> Target:

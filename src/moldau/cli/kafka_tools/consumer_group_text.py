@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import UsageError
@@ -215,18 +215,19 @@ def delete(admin: "Admin", options: argparse.Namespace) -> None:
     names = options.group
     if options.all_groups:
         names = [group.group_id for group in consumer_groups(admin)]
-    print_deleted(admin.delete_groups(names), "consumer")
+    answers = admin.delete_groups(names)
+    failed = {name: java_text(error) for name, error in answers.items() if error is not None}
+    print_deleted(names, failed, "consumer")
 
 
-def print_deleted(answers: "dict[str, KafkaError | None]", kind: str) -> None:
+def print_deleted(names: Iterable[str], failed: Mapping[str, str], kind: str) -> None:
     """Say which groups were deleted, and why others were not."""
-    gone = ", ".join(f"'{name}'" for name, error in answers.items() if error is None)
-    failed = {name: error for name, error in answers.items() if error is not None}
+    gone = ", ".join(f"'{name}'" for name in names if name not in failed)
     if not failed:
         print(f"Deletion of requested {kind} groups ({gone}) was successful.")
         return
     print(f"\nError: Deletion of some {kind} groups failed:")
-    for name, error in failed.items():
-        print(f"* Group '{name}' could not be deleted due to: {java_text(error)}")
+    for name, reason in failed.items():
+        print(f"* Group '{name}' could not be deleted due to: {reason}")
     if gone:
         print(f"\nThese {kind} groups were deleted successfully: {gone}")

@@ -111,10 +111,11 @@ def _work(options: argparse.Namespace) -> None:
         with Admin(options.bootstrap_server, config=config) as admin:
             work(admin, options)
     except KafkaError as error:
-        from moldau.cli.kafka_tools.java_errors import java_text
+        from moldau.cli.kafka_tools.java_errors import java_text, java_words
 
+        said = java_words(error) if options.reset_offsets else java_text(error)
         # On standard output and with exit code 0, as there: scripts look for it.
-        print(f"\nError: Executing consumer group command failed due to {java_text(error)}")
+        print(f"\nError: Executing consumer group command failed due to {said}")
 
 
 def _check(options: argparse.Namespace) -> str:
