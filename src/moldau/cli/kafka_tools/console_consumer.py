@@ -62,7 +62,7 @@ def make_parser() -> Parser:
     parser.add_argument("--max-messages", type=int, metavar="N", help="end after so many")
     parser.add_argument("--timeout-ms", type=int, metavar="N", help="end when nothing came for it")
     parser.add_argument("--isolation-level", metavar="LEVEL", help="read_committed, or not")
-    parser.add_argument("--group", metavar="GROUP", help=argparse.SUPPRESS)
+    parser.add_argument("--group", metavar="GROUP", help="as a member of this group")
     add_command_config_option(parser, "--consumer.config")
     add_command_property_option(parser, "--consumer-property")
     parser.add_argument(
@@ -99,11 +99,20 @@ def _work(options: argparse.Namespace) -> None:
     form = record_format(properties)
     given = {"isolation.level": options.isolation_level}
     config = client_settings(ConsumerSettings, options, given)
+    if options.group is not None:
+        config.setdefault("group.id", options.group)
     start = options.offset or ("earliest" if options.from_beginning else _reset(config))
     count = 0
+    if config.get("group.id"):
+        _check_group(options, config)
     with Consumer(options.bootstrap_server, config=config) as consumer:
-        partitions = None if options.partition is None else [options.partition]
-        place_at(consumer, assign(consumer, _topics(options, config), partitions), start)
+        if not config.get("group.id"):
+            partitions = None if options.partition is None else [options.partition]
+            place_at(consumer, assign(consumer, _topics(options, config), partitions), start)
+        elif options.topic is None:
+            consumer.subscribe(pattern=include_list(options.include))
+        else:
+            consumer.subscribe(options.topic)
         timeout_seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
         out = sys.stdout.buffer
         try:
@@ -116,6 +125,19 @@ def _work(options: argparse.Namespace) -> None:
                 count += len(lines)
         finally:
             print(f"Processed a total of {count} messages", file=sys.stderr)
+
+
+def _check_group(options: argparse.Namespace, config: dict[str, object]) -> None:
+    """Refuse what a member of a group cannot choose; say where it begins without offsets."""
+    if options.group not in (None, config["group.id"]):
+        raise UsageError(
+            "The group ids provided in different places (directly using '--group', via"
+            " '--command-property', or via '--command-config') do not match."
+        )
+    if options.partition is not None:
+        raise UsageError("Options group and partition cannot be specified together.")
+    if options.from_beginning:
+        config["auto.offset.reset"] = "earliest"
 
 
 def _reset(config: Mapping[str, object]) -> str:
@@ -137,11 +159,6 @@ def _lines(
 def _check(options: argparse.Namespace) -> None:
     if (options.topic is None) == (options.include is None):
         raise UsageError("Exactly one of --include/--topic is required.")
-    if options.group is not None:
-        raise CommandError(
-            f"--group {options.group}: consumer groups are not done yet (docs/gaps.md): leave it"
-            " out, and all partitions are read"
-        )
     if options.enable_systest_events:
         raise CommandError("--enable-systest-events is for Apache Kafka's own tests: leave it out")
     offset = options.offset
