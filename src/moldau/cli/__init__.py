@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _explain_yourself(arguments: Sequence[str]) -> int:
     from moldau.cli.frame import Parser
 
-    lines = [f"  {name:<12}{about}" for name, about in COMMANDS.items()]
+    lines = [f"  {name:<14}{about}" for name, about in COMMANDS.items()]
     parser = Parser(
         "moldau",
         description=moldau.__doc__,

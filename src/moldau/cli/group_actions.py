@@ -244,9 +244,10 @@ def _is_idle_share_group(admin: "Admin", name: str) -> bool:
     if isinstance(group, ClientError):
         raise group
     if group.members:
+        whom = "it" if len(group.members) == 1 else "them"
         raise CommandError(
             f"group {name} is {group.state}, with {counted(len(group.members), 'member')}: stop"
-            " them first"
+            f" {whom} first"
         )
     return is_share
 

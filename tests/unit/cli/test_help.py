@@ -19,6 +19,10 @@ TOOLS = (
     "get_offsets",
     "log_dirs",
     "producer_perf_test",
+    "consumer_groups",
+    "share_groups",
+    "groups",
+    "transactions",
 )
 
 

@@ -1,0 +1,193 @@
+"""Our faces of Kafka's tools for groups and transactions beside Kafka's own, at Apache Kafka."""
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import moldau
+from tests.conformance import jars
+from tests.conformance.apache_kafka import ApacheKafka, apache_kafka
+from tests.conformance.both_tools import Tools
+
+SECONDS_MAX = 60
+RECORDS = 12
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    jars.server_classpath()
+    settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
+    with apache_kafka(tmp_path_factory.mktemp("kafka"), settings) as running:
+        yield running
+
+
+@pytest.fixture
+def tools(kafka: ApacheKafka, tmp_path: Path) -> Tools:
+    return Tools(kafka.bootstrap_servers, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: ApacheKafka) -> str:
+    with moldau.Admin(kafka.bootstrap_servers) as admin:
+        admin.create_topic("beside", 3, 1)
+    with moldau.Producer(kafka.bootstrap_servers) as producer:
+        for number in range(RECORDS):
+            producer.send("beside", b"%d" % number, partition=number % 3)
+    return "beside"
+
+
+@contextmanager
+def polling(consumer: "moldau.Consumer | moldau.ShareConsumer", topic: str) -> Iterator[None]:
+    """Keep a member in its group, once it has records."""
+    is_over, has_joined = threading.Event(), threading.Event()
+
+    def poll() -> None:
+        with consumer:
+            consumer.subscribe(topic)
+            while not is_over.is_set():
+                if consumer.poll(timeout_ms=100):
+                    has_joined.set()
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        assert has_joined.wait(SECONDS_MAX)
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def in_order(text: str) -> list[str]:
+    """Return lines in order: Kafka's tools print in that of hash maps."""
+    return sorted(text.splitlines())
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_idle_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+    name, group = "kafka-consumer-groups", ("--group", "idle")
+    with moldau.Admin(kafka.bootstrap_servers) as admin:
+        admin.alter_group_offsets("idle", {moldau.TopicPartition(topic, 0): 2})
+    tools.check(name, "--describe", *group)
+    tools.check(name, "--describe", *group, "--members")
+    tools.check(name, "--describe", *group, "--state")
+    assert "Empty" in tools.check(name, "--list", "--state", "--type", normal=in_order)
+    tools.check(name, "--describe", "--group", "absent")
+    for words in (
+        ("--topic", topic, "--to-earliest", "--execute"),
+        ("--topic", f"{topic}:0,1", "--to-offset", "500", "--dry-run"),
+        ("--all-topics", "--shift-by", "2", "--execute"),
+        ("--topic", topic, "--to-datetime", "2099-01-01T00:00:00.000", "--dry-run"),
+        ("--topic", topic, "--by-duration", "PT1H", "--dry-run", "--export"),
+        ("--topic", f"{topic}:7", "--to-latest", "--dry-run"),
+        ("--topic", "absent", "--to-latest", "--dry-run"),
+    ):
+        tools.ours(name, "--reset-offsets", *group, "--topic", topic, "--to-offset", "1")
+        ours = tools.ours(name, "--reset-offsets", *group, *words)
+        if "--shift-by" in words:
+            tools.ours(
+                name, "--reset-offsets", *group, "--all-topics", "--shift-by", "-2", "--execute"
+            )
+        theirs = tools.theirs(name, "--reset-offsets", *group, *words)
+        assert (ours[0], in_order(ours[1])) == (theirs[0], in_order(theirs[1])), words
+    file = tools.directory / "plan.csv"
+    file.write_text(f"{topic},0,1\n{topic},2,3\n")
+    words = ("--reset-offsets", *group, "--from-file", str(file), "--execute")
+    tools.check(name, *words, normal=in_order)
+    tools.check(name, "--delete-offsets", *group, "--topic", f"{topic}:0", "--topic", "absent")
+    assert "Deletion of requested" in tools.ours(name, "--delete", *group)[1]
+    tools.check(name, "--delete", *group)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_groups_with_members(kafka: ApacheKafka, tools: Tools, topic: str, protocol: str) -> None:
+    name, group = "kafka-consumer-groups", ("--group", f"busy-{protocol}")
+    consumer = moldau.Consumer(
+        kafka.bootstrap_servers,
+        group_id=group[1],
+        group_protocol=protocol,
+        auto_offset_reset="earliest",
+        auto_commit_interval_ms=100,
+        group_instance_id="one" if protocol == "classic" else "",
+    )
+    with polling(consumer, topic), moldau.Admin(kafka.bootstrap_servers) as admin:
+        wait_until(lambda: len(admin.list_group_offsets(group[1])) == 3)
+        tools.check(name, "--describe", *group, "--offsets", "--verbose", normal=in_order)
+        tools.check(name, "--describe", *group, "--members", "--verbose")
+        tools.check(name, "--describe", *group, "--state", "--verbose")
+        tools.check(name, "--reset-offsets", *group, "--topic", topic, "--to-latest", "--execute")
+        tools.check(name, "--delete", *group)
+        tools.check(name, "--delete-offsets", *group, "--topic", topic)
+        tools.check("kafka-groups", "--list", "--group-type", protocol, normal=in_order)
+
+
+def test_share_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+    name, group = "kafka-share-groups", ("--group", "shared")
+    with moldau.Admin(kafka.bootstrap_servers) as admin:
+        resource = moldau.ConfigResource(moldau.ResourceType.GROUP, "shared")
+        admin.alter_configs(resource, set={"share.auto.offset.reset": "earliest"})
+    with polling(moldau.ShareConsumer(kafka.bootstrap_servers, group_id="shared"), topic):
+        tools.check(name, "--describe", *group, "--members", "--verbose")
+        tools.check(name, "--describe", *group, "--state", "--verbose")
+        tools.check(name, "--delete", *group)
+        tools.check(name, "--delete-offsets", *group, "--topic", topic)
+        tools.check("kafka-groups", "--list", "--share")
+    tools.check(name, "--list", "--state")
+    tools.check(name, "--describe", *group, "--verbose", normal=in_order)
+    words = ("--topic", topic, "--to-latest", "--execute")
+    tools.check(name, "--reset-offsets", *group, *words, normal=in_order)
+    tools.check(name, "--delete-offsets", *group, "--topic", "absent")
+    assert "was successful" in tools.ours(name, "--delete", *group)[1]
+    tools.check(name, "--delete", *group)
+
+
+def test_transactions(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+    name = "kafka-transactions"
+    with moldau.Producer(kafka.bootstrap_servers, transactional_id="open") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, b"not yet", partition=1)
+        producer.flush()
+        assert "Ongoing" in tools.check(name, "list")
+        aged = ("describe", "--transactional-id", "open")
+        tools.check(
+            name, *aged, normal=lambda text: re.sub(r"\t\d+ *(?=\t\S+ *\t$)", "", text, flags=re.M)
+        )
+        place = ("--topic", topic, "--partition", "1")
+        tools.check(name, "describe-producers", *place, normal=in_order)
+        tools.check(name, "find-hanging", "--broker-id", "1")
+        tools.check(name, "abort", *place, "--start-offset", "99")
+        assert tools.ours(name, "abort", *place, "--start-offset", f"{RECORDS // 3}") == (0, "")
+        producer.abort_transaction()
+    tools.check(name, "describe-producers", *place, normal=in_order)
+    tools.check(name, "describe", "--transactional-id", "absent")
+
+
+def test_dumps_of_coordinators(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+    """What the other tests left behind, and a little more for when this one runs alone."""
+    with moldau.Admin(kafka.bootstrap_servers) as admin:
+        admin.alter_group_offsets("dumped", {moldau.TopicPartition(topic, 0): 2})
+    for option, state in (
+        ("--offsets-decoder", "__consumer_offsets"),
+        ("--transaction-log-decoder", "__transaction_state"),
+        ("--share-group-state-decoder", "__share_group_state"),
+    ):
+        # Copies, because the broker goes on writing.
+        for folder in kafka.data_directory.glob(f"{state}-*"):
+            shutil.copytree(folder, tools.directory / folder.name)
+        files = [path for path in tools.directory.glob(f"{state}-*/*.log") if path.stat().st_size]
+        if files:
+            names = ",".join(map(str, sorted(files)))
+            assert "payload: " in tools.check("kafka-dump-log", option, "--files", names)
