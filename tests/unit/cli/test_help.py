@@ -21,6 +21,7 @@ TOOLS = (
     "producer_perf_test",
     "consumer_groups",
     "share_groups",
+    "console_share_consumer",
     "groups",
     "transactions",
 )

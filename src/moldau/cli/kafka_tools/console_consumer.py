@@ -65,6 +65,14 @@ def make_parser() -> Parser:
     parser.add_argument("--group", metavar="GROUP", help="as a member of this group")
     add_command_config_option(parser, "--consumer.config")
     add_command_property_option(parser, "--consumer-property")
+    add_formatter_options(parser)
+    parser.add_argument("--skip-message-on-error", action="store_true", help="go on")
+    parser.add_argument("--enable-systest-events", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def add_formatter_options(parser: Parser) -> None:
+    """Add the options that say what is printed of a record."""
     parser.add_argument(
         "--formatter-property",
         "--property",
@@ -77,9 +85,6 @@ def make_parser() -> Parser:
     add_java_class_option(parser, "--formatter", FORMATTERS)
     parser.add_argument("--key-deserializer", metavar="CLASS", help="String, Integer, Long, ...")
     parser.add_argument("--value-deserializer", metavar="CLASS", help="the same for values")
-    parser.add_argument("--skip-message-on-error", action="store_true", help="go on")
-    parser.add_argument("--enable-systest-events", action="store_true", help=argparse.SUPPRESS)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,11 +97,7 @@ def _work(options: argparse.Namespace) -> None:
     from moldau.client.sync_consumer import Consumer
 
     _check(options)
-    properties = reader_properties(options.formatter_config, options.formatter_property, PROPERTIES)
-    for name in ("key.deserializer", "value.deserializer"):
-        if (chosen := getattr(options, name.replace(".", "_"))) is not None:
-            properties[name] = chosen
-    form = record_format(properties)
+    form = format_of(options)
     given = {"isolation.level": options.isolation_level}
     config = client_settings(ConsumerSettings, options, given)
     if options.group is not None:
@@ -125,6 +126,15 @@ def _work(options: argparse.Namespace) -> None:
                 count += len(lines)
         finally:
             print(f"Processed a total of {count} messages", file=sys.stderr)
+
+
+def format_of(options: argparse.Namespace) -> RecordFormat:
+    """Return what the options say about what is printed."""
+    properties = reader_properties(options.formatter_config, options.formatter_property, PROPERTIES)
+    for name in ("key.deserializer", "value.deserializer"):
+        if (chosen := getattr(options, name.replace(".", "_"))) is not None:
+            properties[name] = chosen
+    return record_format(properties)
 
 
 def _check_group(options: argparse.Namespace, config: dict[str, object]) -> None:
