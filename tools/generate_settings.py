@@ -138,6 +138,7 @@ def module(docstring: str, body: str) -> str:
         "declare": "|".join(rf"\b{name}(?=[(\[])" for name in CLASSES.values()),
         "kinds": r"\b(?:INT|LONG)_MAX\b",
         "setting": r"\b(?:HIGH|LOW|MEDIUM|CLUSTER_WIDE|PER_BROKER|REQUIRED|Settings)\b",
+        "since_4_4": r"\b[A-Z]\w+Since44\b",
     }
     for source, pattern in sources.items():
         if names := sorted(set(re.findall(pattern, body))):
@@ -146,9 +147,10 @@ def module(docstring: str, body: str) -> str:
 
 
 def group(name: str, docstring: str, facts: Iterable[Fact]) -> str:
-    """Return the class that declares `facts`."""
+    """Return the class that declares `facts`, beside those that a later Kafka has."""
+    base = {"TopicSettings": "TopicSince44", "GroupSettings": "GroupSince44"}.get(name, "Settings")
     lines = "".join(fact.declaration() for fact in sorted(facts, key=lambda fact: fact.name))
-    return f'\n\nclass {name}(Settings):\n    """{docstring}"""\n\n{lines}'
+    return f'\n\nclass {name}({base}):\n    """{docstring}"""\n\n{lines}'
 
 
 def synonyms(rows: Sequence[Sequence[str]]) -> str:

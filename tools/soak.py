@@ -91,22 +91,46 @@ PROOFS = (
         "client",
     ),
     Proof(
-        "model of a group's members",
-        ("tests/unit/client/test_membership_model.py",),
-        {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
-        "client",
-    ),
-    Proof(
         "model of classic groups",
         ("tests/unit/groups/classic/test_model.py",),
         {"MOLDAU_CLASSIC_SEEDS": "20000"},
         "groups",
     ),
     Proof(
+        "the laws of transactions",
+        ("tests/unit/transactions/test_transaction_laws.py",),
+        {"MOLDAU_TRANSACTION_LAW_SEEDS": "20000"},
+        "transactions",
+    ),
+    Proof(
+        "model of a group's members",
+        ("tests/unit/client/test_membership_model.py",),
+        {"MOLDAU_MEMBERSHIP_SEEDS": "2000"},
+        "client",
+    ),
+    Proof(
+        "model of the producer's transactions",
+        ("tests/unit/client/test_transaction_model.py",),
+        {"MOLDAU_TRANSACTION_SEEDS": "20000"},
+        "client",
+    ),
+    Proof(
         "the producer under fire",
         ("tests/proofs/test_producer_under_fire.py",),
         {"MOLDAU_FIRE_RECORDS": "1000000", "MOLDAU_FIRE_KILLS": "50"},
         "client",
+    ),
+    Proof(
+        "50 members come and go",
+        ("tests/conformance/test_group_churn.py",),
+        {"MOLDAU_CHURN_SECONDS": "300"},
+        "groups",
+    ),
+    Proof(
+        "exactly once while workers are killed",
+        ("tests/conformance/test_exactly_once.py",),
+        {"MOLDAU_WORKER_KILLS": "50"},
+        "groups",
     ),
 )
 

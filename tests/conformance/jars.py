@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,9 @@ SERVER = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
 )
 
+# Kafka Streams for the server's client; the newest client has no release of it yet.
+STREAMS = ("org.apache.kafka:kafka-streams:4.3.1", "org.rocksdb:rocksdbjni:10.1.3")
+
 
 @cache
 def client_classpath() -> str:
@@ -37,8 +41,18 @@ def client_classpath() -> str:
     """
     if shutil.which("java") is None:
         pytest.skip("there is no java on this machine")
+    return _fetched(CLIENT)
+
+
+@cache
+def streams_classpath() -> str:
+    """Return the class path of Kafka Streams; skips the test as `server_classpath` does."""
+    return os.pathsep.join((server_classpath(), _fetched(STREAMS)))
+
+
+def _fetched(artifacts: Sequence[str]) -> str:
     paths = []
-    for artifact in CLIENT:
+    for artifact in artifacts:
         _, name, version = artifact.split(":")
         path = FOLDER / f"{name}-{version}.jar"
         if not path.exists():

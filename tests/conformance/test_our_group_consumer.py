@@ -21,9 +21,7 @@ from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.apache_kafka import apache_kafka
-from tests.conformance.brokers import RunningBroker, run_apache
-
-run_group_broker = run_apache  # `run_broker` when ours serves groups
+from tests.conformance.brokers import RunningBroker, run_broker
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -56,7 +54,7 @@ Kind = dict[str, object]
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    with run_group_broker(tmp_path_factory.mktemp("groups"), SETTINGS) as running:
+    with run_broker(tmp_path_factory.mktemp("groups"), SETTINGS) as running:
         yield running
 
 
@@ -316,6 +314,21 @@ def test_a_pattern_finds_topics_that_come_later(
     admin.create_topic(f"{name}-c", partitions=1)
     admin.create_topic(f"{name}-b", partitions=1)
     _until(lambda: consumer.assignment == {(f"{name}-a", 0), (f"{name}-b", 0)}, consumer)
+
+
+@kinds(PROTOCOLS)
+def test_a_topic_that_is_not_there_is_waited_for_or_created(
+    kind: Kind, make: Callable[..., Consumer], topic: str, admin: Admin
+) -> None:
+    patient = make(kind, allow_auto_create_topics=False)
+    patient.subscribe(topic, f"{topic}-later")
+    _until(lambda: patient.assignment == _all(topic), patient)
+    assert f"{topic}-later" not in admin.list_topics()
+    admin.create_topic(f"{topic}-later", partitions=1)
+    _until(lambda: patient.assignment == {*_all(topic), (f"{topic}-later", 0)}, patient)
+    creator = make(kind, group_id=f"creator-{next(numbers)}")
+    creator.subscribe(f"{topic}-created")
+    _until(lambda: creator.assignment == {(f"{topic}-created", 0)}, creator)
 
 
 @kinds(PROTOCOLS)

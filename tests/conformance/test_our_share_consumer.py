@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,11 +14,12 @@ from moldau.client.producer import Producer
 from moldau.client.share_consumer import Acknowledged, AcknowledgeType, ShareConsumer
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
-from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.conformance.brokers import run_apache, run_moldau
 from tests.conformance.test_readme import examples, run_example
+from tests.fault_proxy import FaultProxy
 from tests.wire import wait_for
 
-BROKERS = ["apache"]  # "moldau" comes in here with its share coordinator
+BROKERS = ["apache", "moldau"]
 
 SETTINGS = {
     "group.share.heartbeat.interval.ms": "200",
@@ -32,13 +34,29 @@ SECONDS_MAX = 60
 LOCK_MS = 3_000
 
 
+@dataclass(frozen=True)
+class Served:
+    """A broker behind a proxy."""
+
+    proxy: FaultProxy
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.proxy.bootstrap_servers
+
+
 @pytest.fixture(scope="module", params=BROKERS)
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningBroker]:
+) -> Iterator[Served]:
     run = {"apache": run_apache, "moldau": run_moldau}[request.param]
-    with run(tmp_path_factory.mktemp(request.param), SETTINGS) as broker:
-        yield broker
+    directory = tmp_path_factory.mktemp(request.param)
+    with FaultProxy(("127.0.0.1", 1), seed=5, bytes_mean=5_000) as proxy:
+        proxy.is_calm = True
+        advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.bootstrap_servers}"}
+        with run(directory, SETTINGS | advertised) as broker:
+            proxy.target = broker.host, broker.port
+            yield Served(proxy)
 
 
 @pytest.fixture
@@ -48,7 +66,7 @@ def partitions() -> int:
 
 
 @pytest.fixture
-def topic(request: pytest.FixtureRequest, served: RunningBroker, partitions: int) -> str:
+def topic(request: pytest.FixtureRequest, served: Served, partitions: int) -> str:
     """A topic, and a group of the same name that reads it from the start."""
     name = "share-" + "".join(c if c.isalnum() else "-" for c in request.node.name)
     with Admin(served.bootstrap_servers) as admin:
@@ -64,7 +82,7 @@ def topic(request: pytest.FixtureRequest, served: RunningBroker, partitions: int
 
 
 @pytest.fixture
-def consume(served: RunningBroker, topic: str) -> Iterator[Callable[..., ShareConsumer]]:
+def consume(served: Served, topic: str) -> Iterator[Callable[..., ShareConsumer]]:
     made: list[ShareConsumer] = []
 
     def make(**settings: object) -> ShareConsumer:
@@ -77,7 +95,7 @@ def consume(served: RunningBroker, topic: str) -> Iterator[Callable[..., ShareCo
         each.close()
 
 
-def produce(served: RunningBroker, topic: str, count: int, first: int = 0) -> list[bytes]:
+def produce(served: Served, topic: str, count: int, first: int = 0) -> list[bytes]:
     values = [b"%03d" % n for n in range(first, first + count)]
     with Producer(served.bootstrap_servers) as producer:
         for n, value in enumerate(values):
@@ -97,7 +115,7 @@ def read(consumer: ShareConsumer, count: int) -> list[tuple[bytes, int]]:
 
 @pytest.mark.parametrize("partitions", [3])
 def test_the_next_poll_accepts(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     values = produce(served, topic, 30)
     first = consume()
@@ -111,7 +129,7 @@ def test_the_next_poll_accepts(
 
 
 def test_two_members_share_the_records(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     members = [consume(max_poll_records=5, share_acquire_mode="record_limit") for _ in range(2)]
     values = produce(served, topic, 100)
@@ -130,7 +148,7 @@ def test_two_members_share_the_records(
 
 
 def test_each_kind_of_acknowledgement_does_what_it_says(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     produce(served, topic, 9)
     consumer = consume(share_acknowledgement_mode="explicit")
@@ -158,7 +176,7 @@ def test_each_kind_of_acknowledgement_does_what_it_says(
 
 
 def test_every_record_of_a_poll_has_to_be_acknowledged(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     produce(served, topic, 3)
     consumer = consume(share_acknowledgement_mode="explicit")
@@ -177,7 +195,7 @@ def test_every_record_of_a_poll_has_to_be_acknowledged(
 
 
 def test_a_lock_expires_unless_it_is_renewed(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     with Producer(served.bootstrap_servers) as producer:
         for value in (b"slow", b"late"):
@@ -204,7 +222,7 @@ def test_a_lock_expires_unless_it_is_renewed(
 
 
 def test_what_a_closed_consumer_held_goes_to_others_at_once(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     produce(served, topic, 3)
     first = consume()
@@ -214,8 +232,10 @@ def test_what_a_closed_consumer_held_goes_to_others_at_once(
 
 
 def test_aborted_records_and_markers_are_passed_over(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
+    if "moldau" in topic:
+        pytest.skip("transactions are to come")
     with Producer(served.bootstrap_servers, transactional_id=topic) as producer:
         producer.init_transactions()
         for number in range(4):
@@ -235,7 +255,7 @@ def test_aborted_records_and_markers_are_passed_over(
 
 @pytest.mark.parametrize("partitions", [3])
 def test_records_are_never_more_than_asked_for(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     values = produce(served, topic, 30)
     consumer = consume(max_poll_records=4, share_acquire_mode="record_limit")
@@ -250,7 +270,7 @@ def test_records_are_never_more_than_asked_for(
 
 
 def test_iterating_accepts_one_by_one(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     values = produce(served, topic, 6)
     consumer = consume()
@@ -262,7 +282,7 @@ def test_iterating_accepts_one_by_one(
     assert sorted(each or b"" for each in seen) == values
 
 
-def test_settings_are_checked(served: RunningBroker) -> None:
+def test_settings_are_checked(served: Served) -> None:
     with pytest.raises(ConfigError, match=r"group\.id"):
         ShareConsumer(served.bootstrap_servers)
     with pytest.raises(ConfigError, match="implicit or explicit"):
@@ -275,7 +295,7 @@ def test_settings_are_checked(served: RunningBroker) -> None:
 
 
 def test_an_administrator_sees_and_moves_a_share_group(
-    served: RunningBroker, topic: str, consume: Callable[..., ShareConsumer]
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
     produce(served, topic, 10)
     place = TopicPartition(topic, 0)
@@ -314,6 +334,33 @@ def test_an_administrator_sees_and_moves_a_share_group(
         assert admin.list_share_group_offsets(topic, [place]) == {place: None}
 
 
+@pytest.mark.parametrize("partitions", [3])
+def test_cut_connections_lose_no_record(
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
+) -> None:
+    values = produce(served, topic, 600)
+    members = [consume(max_poll_records=20, retry_backoff_ms=10) for _ in range(2)]
+    told: list[Acknowledged] = []
+    for member in members:
+        member.set_acknowledgement_callback(told.append)
+    seen: set[bytes] = set()
+    cuts = served.proxy.cuts
+    served.proxy.is_calm = False
+    deadline = time.monotonic() + SECONDS_MAX
+    try:
+        while len(seen) < len(values) or served.proxy.cuts < cuts + 3:
+            assert time.monotonic() < deadline, len(seen)
+            for member in members:
+                seen.update(record.value or b"" for record in member.poll(100))
+    finally:
+        served.proxy.is_calm = True
+    assert sorted(seen) == values
+    # What was told as taken does not come again.
+    taken = {(*each.partition, n) for each in told if not each.error for n in each.offsets}
+    while again := members[0].poll(LOCK_MS):
+        assert not taken.intersection((each.topic, each.partition, each.offset) for each in again)
+
+
 @pytest.mark.parametrize("example", examples("ShareConsumer", is_with=True))
-def test_the_documentation_is_right(served: RunningBroker, example: str) -> None:
+def test_the_documentation_is_right(served: Served, example: str) -> None:
     run_example(example, served.bootstrap_servers)

@@ -16,6 +16,7 @@ from moldau.broker.ports import (
     ShardWatch,
 )
 from moldau.broker.producer_ids import ProducerIds
+from moldau.broker.shares.shares import Shares
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
@@ -51,6 +52,7 @@ class Broker:
     parking: Parking = field(init=False)
     producer_ids: ProducerIds = field(init=False)
     coordinators: Coordinators = field(init=False)
+    shares: Shares = field(init=False)
 
     def __post_init__(self) -> None:
         self.write_deadlines = Deadlines(self.environment)
@@ -59,6 +61,7 @@ class Broker:
         self.parking = Parking(self.environment)
         self.producer_ids = ProducerIds(self.controller, self._identity)
         self.coordinators = Coordinators(self)
+        self.shares = Shares(self)
 
     def _identity(self) -> tuple[int, int]:
         """Return the broker's id and the epoch of its registration."""

@@ -22,6 +22,7 @@ class Peer:
         "fetch_from",
         "host",
         "listener",
+        "on_close",
         "port",
         "software_name",
         "software_version",
@@ -37,6 +38,8 @@ class Peer:
         """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""
+        self.on_close: Callable[[], None] | None = None
+        """Set by who keeps something for as long as the connection lasts."""
 
 
 Sent = Callable[[], None]

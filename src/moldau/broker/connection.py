@@ -282,6 +282,8 @@ class Connection:
         for call in self._calls:
             if call.on_close is not None and not call.is_answered:
                 call.on_close()
+        if self.peer.on_close is not None:
+            self.peer.on_close()
         self._calls.clear()
         self._outgoing.clear()
         self._going += self._outgoing_sent + waiting

@@ -11,9 +11,12 @@ Handler = Callable[..., Any]
 
 # One line for each: `handlers/<name>.py` has `handle_<name>`.
 _HANDLERS: Final = (
+    "add_offsets_to_txn",
+    "add_partitions_to_txn",
     "alter_configs",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
+    "alter_share_group_offsets",
     "api_versions",
     "consumer_group_describe",
     "consumer_group_heartbeat",
@@ -21,6 +24,8 @@ _HANDLERS: Final = (
     "create_topics",
     "delete_groups",
     "delete_records",
+    "delete_share_group_offsets",
+    "delete_share_group_state",
     "delete_topics",
     "describe_cluster",
     "describe_configs",
@@ -28,20 +33,25 @@ _HANDLERS: Final = (
     "describe_log_dirs",
     "describe_producers",
     "describe_quorum",
+    "describe_share_group_offsets",
     "describe_topic_partitions",
+    "describe_transactions",
     "elect_leaders",
+    "end_txn",
     "fetch",
     "find_coordinator",
     "get_telemetry_subscriptions",
     "heartbeat",
     "incremental_alter_configs",
     "init_producer_id",
+    "initialize_share_group_state",
     "join_group",
     "leave_group",
     "list_config_resources",
     "list_groups",
     "list_offsets",
     "list_partition_reassignments",
+    "list_transactions",
     "metadata",
     "offset_commit",
     "offset_delete",
@@ -49,21 +59,34 @@ _HANDLERS: Final = (
     "offset_for_leader_epoch",
     "produce",
     "push_telemetry",
+    "read_share_group_state",
+    "read_share_group_state_summary",
+    "share_acknowledge",
+    "share_fetch",
+    "share_group_describe",
+    "share_group_heartbeat",
     "sync_group",
+    "txn_offset_commit",
     "unregister_broker",
     "update_features",
+    "write_share_group_state",
+    "write_txn_markers",
 )
 
 
+# The version of InitProducerId for two-phase commit, which is off unless a setting says so.
+_WITH_UNSTABLE: Final = frozenset({"init_producer_id"})
+
+
 class Served:
-    """One API that is served, in all its declared stable versions."""
+    """One API that is served, in all its declared stable versions; few in all that there are."""
 
     __slots__ = ("api", "first", "handler", "last")
 
     def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
-        self.last = api.last_stable
+        self.last = api.last if api.module in _WITH_UNSTABLE else api.last_stable
         self.handler = handler or self._handle_first
         """The function that handles its requests, by default imported when it is first needed."""
 

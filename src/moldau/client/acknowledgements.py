@@ -49,6 +49,8 @@ class HeldRecords:
         self._unsaid: set[int] = set()  # handed out; nothing was said of them
         self._renewing: set[int] = set()  # held for longer
         self._said: dict[int, int] = {}  # waits to be sent
+        self._lost: set[int] = set()  # handed out in a session that has ended
+        self._in_vain: list[int] = []  # said of those: it cannot be sent
 
     @property
     def has_unsaid(self) -> bool:
@@ -57,12 +59,13 @@ class HeldRecords:
 
     @property
     def has_said(self) -> bool:
-        """Whether something is to be sent."""
-        return bool(self._said)
+        """Whether something is to be sent, or to be reported."""
+        return bool(self._said or self._in_vain)
 
     def hand_out(self, offset: int) -> None:
         """A user has a record now."""
         self._unsaid.add(offset)
+        self._lost.discard(offset)
 
     def skip(self, offsets: Iterable[int]) -> None:
         """There are no records at these offsets."""
@@ -70,6 +73,11 @@ class HeldRecords:
 
     def say(self, offset: int, kind: AcknowledgeType) -> None:
         """Take what a user says; until it is sent, that can be changed."""
+        if offset in self._lost:
+            # Its user cannot know: that it comes again is told when the others are.
+            self._lost.discard(offset)
+            self._in_vain.append(offset)
+            return
         is_open = offset in self._unsaid or offset in self._renewing
         if not is_open and self._said.get(offset, GAP) == GAP:
             raise AcknowledgementError(
@@ -83,6 +91,8 @@ class HeldRecords:
         """Accept whatever nothing was said of."""
         self._said |= dict.fromkeys(self._unsaid, AcknowledgeType.ACCEPT)
         self._unsaid.clear()
+        self._in_vain += sorted(self._lost)
+        self._lost.clear()
 
     def take(self) -> Acks:
         """Return what is to be sent, and hold it no more; only what is renewed stays."""
@@ -92,8 +102,15 @@ class HeldRecords:
         offsets = sorted(offset for offset, kind in said.items() if kind != GAP)
         return Acks(_batches(said), offsets, bool(renewed))
 
+    def take_in_vain(self) -> list[int]:
+        """Return the offsets whose acknowledgements cannot be sent."""
+        offsets, self._in_vain = self._in_vain, []
+        return offsets
+
     def lose(self) -> None:
-        """Forget everything: the broker has given it to others, or will."""
+        """Hold nothing any more: the broker has given it to others, or will."""
+        self._lost |= self._unsaid | self._renewing
+        self._in_vain += sorted(offset for offset, kind in self._said.items() if kind != GAP)
         self._unsaid.clear()
         self._renewing.clear()
         self._said.clear()

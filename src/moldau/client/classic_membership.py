@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Final
 
 from moldau.client.assignors import Assignor, subscription_for
-from moldau.client.errors import ClientError, KafkaError
+from moldau.client.errors import KafkaError
 from moldau.client.member_metadata import (
     NO_GENERATION,
     Subscription,
@@ -23,7 +23,7 @@ from moldau.client.member_metadata import (
     encode_assignment,
     encode_subscription,
 )
-from moldau.client.membership import Membership
+from moldau.client.membership import MOVED, Membership
 from moldau.client.membership_events import (
     Call,
     Change,
@@ -54,7 +54,6 @@ from moldau.protocol.messages.sync_group import (
 from moldau.protocol.schema import Message
 
 PROTOCOL_TYPE: Final = "consumer"
-MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
 class Phase(Enum):
@@ -108,9 +107,6 @@ class ClassicMembership(Membership):
         if self.phase in (Phase.STABLE, Phase.COUNTING):
             return self._beat_at if not self._awaits(HeartbeatRequest) else None
         return None
-
-    def _is_final(self, failure: ClientError) -> bool:
-        return isinstance(failure, KafkaError) and failure.code is ErrorCode.FENCED_INSTANCE_ID
 
     # What the user and the cluster say.
 

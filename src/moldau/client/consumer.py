@@ -42,6 +42,8 @@ class AsyncConsumer:
             async for record in consumer:
                 print(record.value)
 
+    With a `group_id` it may share topics with others instead: `consumer.subscribe("clicks")`.
+
     Nothing is fetched before the first poll; then the next answer is on its way while records are
     handed out. An error that a poll raises leaves the consumer usable: poll again, or seek.
     """
@@ -144,6 +146,8 @@ class AsyncConsumer:
         With `group.protocol=consumer` the broker evaluates the pattern, by RE2's rules.
         """
         group = self._get_group()
+        if not all(isinstance(each, str) for each in topics):
+            raise TypeError('topics are texts: subscribe("one", "another")')
         if bool(topics) == (pattern is not None):
             raise ValueError("subscribe to topics or to a pattern")
         if self._positions and not group.is_subscribed:
@@ -380,10 +384,10 @@ class AsyncConsumer:
         # What is at hand is returned without waiting; the loop is to read on all the same.
         await asyncio.sleep(0)
         while True:
-            self._require_ready()
             if self._group is not None and self._group.has_call:
                 await self._group.serve(self._give_back)
                 self._is_changed = True
+            self._require_ready()
             self._news.clear()
             drained = self._queue.drained_count
             taken = take()

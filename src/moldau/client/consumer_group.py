@@ -223,10 +223,8 @@ class ConsumerGroup:
     async def commit(self, offsets: Offsets, timeout_ms: int | None = None) -> None:
         """Commit offsets, as a member if this is one; `CommitFailedError` if that is stale."""
         group_id, is_member = self._settings.group_id, self.is_subscribed
-        sent: Identity | None = None
 
-        async def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
-            nonlocal sent
+        async def ask(connection: Connection) -> None:
             sent = self.identity if is_member else None
             instance_id = self._settings.group_instance_id or None
             if is_member and sent is None:
@@ -236,13 +234,14 @@ class ConsumerGroup:
             )
             for error in found.values():
                 if error is not None:
+                    if sent is not None:
+                        self._driver.tell(Refused(error, sent))
                     raise error
-            return found
 
         def is_final(error: KafkaError) -> bool:
-            # The epoch may have risen while the commit was on its way: then there is another.
+            # The epoch may have risen: the next heartbeat says so, or that this is no member.
             if error.code is ErrorCode.STALE_MEMBER_EPOCH:
-                return self.identity in (None, sent)
+                return self.identity is None
             return not error.retriable
 
         if not offsets:
@@ -251,8 +250,6 @@ class ConsumerGroup:
             what = f"commit of group {group_id}"
             await self._lookup.call(group_id, ask, what, timeout_ms=timeout_ms, is_final=is_final)
         except KafkaError as error:
-            if sent is not None:
-                self._driver.tell(Refused(error, sent))
             if error.code in STALE:
                 raise CommitFailedError(error.code, error.what) from error
             raise

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import Final
 
-from moldau.client.errors import ClientError, KafkaError
-from moldau.client.membership import Membership
+from moldau.client.errors import KafkaError
+from moldau.client.membership import MOVED, Membership
 from moldau.client.membership_events import (
     Call,
     Change,
@@ -43,7 +43,6 @@ LEAVE_FOR_NOW_EPOCH: Final = -2
 """A static member's: what it has is kept for it until its session ends."""
 
 FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
-MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 Target = dict[bytes, frozenset[int]]
 """Partitions by the ids of their topics."""
@@ -87,9 +86,6 @@ class ConsumerMembership(Membership):
         if self.phase is Phase.OUT or self._awaits(ConsumerGroupHeartbeatRequest):
             return None
         return max(self._beat_at, self._not_before)
-
-    def _is_final(self, failure: ClientError) -> bool:
-        return isinstance(failure, KafkaError) and failure.code is ErrorCode.FENCED_INSTANCE_ID
 
     # What the user and the cluster say.
 

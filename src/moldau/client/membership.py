@@ -14,6 +14,7 @@ One callback is with the user at a time, and the answer to an old request change
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.membership_events import (
@@ -42,9 +43,12 @@ from moldau.client.membership_events import (
     Tick,
     Unsubscribed,
 )
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 
-JITTER = 0.2
+JITTER: Final = 0.2
+MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+"""The coordinator is another one, or there is none."""
 
 
 class Membership(ABC):
@@ -145,12 +149,19 @@ class Membership(ABC):
         if call.change is not Change.ASSIGNED:
             self.owned -= call.partitions
 
-    def _take_back(self) -> None:
-        """Let the user not be told what is not true any more."""
-        if self._calling is not None and not self._is_told:
-            if self._calling.change is Change.ASSIGNED:
-                self.owned -= self._calling.partitions
-            self._calling = None
+    def _give_all_up(self) -> None:
+        """Tell the user that everything goes, and nothing that is not true any more."""
+        self._calls.clear()
+        if self._is_told:
+            return
+        call, self._calling = self._calling, None
+        if call is not None and call.change is Change.ASSIGNED:
+            self.owned -= call.partitions
+        due = Call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+        if call == due:
+            self._calling = call
+        else:
+            self._call(due.change, due.partitions)
 
     def _hear_cluster(self, event: Answered | Lost | CountsSeen | NamesSeen | Refused) -> None:
         match event:
@@ -182,15 +193,13 @@ class Membership(ABC):
     def _begin_poll(self) -> None:
         self._is_polled = True
         self._poll_deadline = None
-        if self._failure is not None and self._is_final(self._failure):
-            self._effects.append(Fail(self._failure))
+        failure = self._failure
+        if isinstance(failure, KafkaError) and failure.code is ErrorCode.FENCED_INSTANCE_ID:
+            # To join again would fence the one who has taken over.
+            self._effects.append(Fail(failure))
         else:
             self._failure = None
         self._is_expired = False
-
-    def _is_final(self, _failure: ClientError) -> bool:
-        """Whether trying again would only do harm."""
-        return False
 
     def _expire(self) -> None:
         deadline = self._poll_deadline
@@ -207,10 +216,7 @@ class Membership(ABC):
 
     def _go_on(self) -> None:
         if self.identity is None or self._is_leaving:
-            self._calls.clear()
-            self._take_back()
-            if self._calling is None:
-                self._call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+            self._give_all_up()
         self._call_next()
         if self._calling is not None:
             self._beat()
@@ -223,6 +229,7 @@ class Membership(ABC):
         self._effects.append(Gone(self._farewell()))
         self._is_leaving = False
         self._is_expired = False
+        self._is_polled = False
         self.subscription = None
         self._poll_deadline = None
         self._reset()

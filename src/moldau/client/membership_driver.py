@@ -81,6 +81,8 @@ class MembershipDriver:
         self.failure: ClientError | None = None
         """What he is to be told by an error."""
         self._pattern: re.Pattern[str] | None = None
+        self._is_missing = False
+        """Whether the group wants a topic that is not there."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._farewell: asyncio.Task[None] | None = None
@@ -95,6 +97,7 @@ class MembershipDriver:
         self.failure = None
         if pattern is None:
             self.tell(Subscribed(topics))
+            self._start(self._meet(topics))
         elif self._settings.is_consumer_protocol:
             self.tell(Subscribed(frozenset(), pattern.pattern))
         else:
@@ -216,9 +219,14 @@ class MembershipDriver:
             except ClientError:
                 await asyncio.sleep(backoff.next_seconds())
 
+    async def _meet(self, topics: frozenset[str]) -> None:
+        """Ask for topics, which creates them where that is allowed."""
+        await self._topics(topics)
+
     async def _count(self, topics: frozenset[str]) -> None:
         found = await self._topics(topics)
         counts = {name: len(topic.partitions) for name, topic in found.items()}
+        self._is_missing = len(counts) < len(topics)
         self.tell(CountsSeen(topics, counts))
 
     async def _name(self, topic_ids: frozenset[bytes]) -> None:
@@ -241,9 +249,14 @@ class MembershipDriver:
             self.tell(Subscribed(frozenset(name for name in names if pattern.fullmatch(name))))
 
     async def _watch(self) -> None:
-        """Look from time to time if topics have come, gone or grown."""
+        """Look from time to time if topics have come, gone or grown; for missing ones often."""
+        age = self._settings.metadata_max_age_ms / 1000
+        looked_at = time.monotonic()
         while True:
-            await asyncio.sleep(self._settings.metadata_max_age_ms / 1000)
+            await asyncio.sleep(min(age, self._settings.retry_backoff_max_ms / 1000))
+            if not self._is_missing and time.monotonic() < looked_at + age:
+                continue
+            looked_at = time.monotonic()
             if self._pattern is not None:
                 await self._match()
             if isinstance(self.member, ClassicMembership) and self.member.watched:

@@ -17,7 +17,7 @@ from moldau.client.errors import (
     UnreachableError,
 )
 from moldau.client.settings import load
-from moldau.client.share_link import Fetched, ShareLink
+from moldau.client.share_link import ShareLink
 from moldau.client.share_membership import ShareMembership
 from moldau.client.share_session import Key
 from moldau.client.share_settings import ShareSettings
@@ -293,25 +293,15 @@ class AsyncShareConsumer:
 
     async def _fetch_from(self, link: ShareLink, wanted: Mapping[Key, TopicPartition]) -> None:
         try:
-            self._take(link, await link.fetch(wanted))
-        except (UnreachableError, RequestTimeoutError):
-            for partition in wanted.values():
-                self._cluster.forget(partition.topic)
-            await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
-        except ClientError as error:
-            self._failures.append(error)
+            fetched = await link.fetch(wanted)
+            self._done.extend(fetched.acknowledged)
+            self._waiting.extend((record, link, link.generation) for record in fetched.records)
+            self._failures.extend(fetched.errors)
+            if not fetched.is_fine:
+                await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
         finally:
             del self._busy[link.node_id]
             self._news.set()
-
-    def _take(self, link: ShareLink, fetched: Fetched) -> None:
-        self._done.extend(fetched.acknowledged)
-        self._waiting.extend((record, link, link.generation) for record in fetched.records)
-        for partition, error in fetched.errors:
-            if error.retriable:
-                self._cluster.forget(partition.topic)
-            else:
-                self._failures.append(error)
 
     async def _acknowledge_to(self, link: ShareLink) -> None:
         try:

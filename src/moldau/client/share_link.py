@@ -12,7 +12,12 @@ from moldau.client.chunk import Chunk
 from moldau.client.cluster import Cluster, Node
 from moldau.client.committed import visible
 from moldau.client.connection import Connection
-from moldau.client.errors import ClientError, KafkaError
+from moldau.client.errors import (
+    ClientError,
+    KafkaError,
+    RequestTimeoutError,
+    UnreachableError,
+)
 from moldau.client.share_requests import acknowledge_request, fetch_request
 from moldau.client.share_session import Key, ShareSession
 from moldau.client.share_settings import ShareSettings
@@ -32,6 +37,7 @@ from moldau.protocol.messages.share_fetch import (
 
 LANE: Final = "share"
 RENEWAL_SINCE: Final = 2
+LOST: Final = "its session has ended since, and the records are handed out again"
 
 
 @dataclass(slots=True)
@@ -40,7 +46,10 @@ class Fetched:
 
     records: list[Record] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
-    errors: list[tuple[TopicPartition, KafkaError]] = field(default_factory=list)
+    errors: list[ClientError] = field(default_factory=list)
+    """What the user has to know."""
+    is_fine: bool = True
+    """Whether more can be asked for at once; else something was refused that may pass."""
 
 
 class ShareLink:
@@ -94,7 +103,7 @@ class ShareLink:
     async def fetch(self, wanted: Mapping[Key, TopicPartition]) -> Fetched:
         """Tell what was done with the last records, and acquire more."""
         async with self._lock:
-            fetched = Fetched()
+            fetched = Fetched(acknowledged=self._take_in_vain())
             acks = self._take()
             if any(each.has_renewals for each in acks.values()):
                 fetched.acknowledged += await self._send_acks(acks)
@@ -113,8 +122,11 @@ class ShareLink:
             except ClientError as error:
                 self._lose()
                 fetched.acknowledged += self._all(acks, error)
-                if not (isinstance(error, KafkaError) and error.retriable):
-                    raise
+                fetched.is_fine = False
+                if not _may_pass(error):
+                    fetched.errors.append(error)
+                for name in wanted.values():
+                    self._cluster.forget(name.topic)
                 return fetched
             self._session.answered()
             self.lock_timeout_ms = answer.acquisition_lock_timeout_ms
@@ -124,20 +136,26 @@ class ShareLink:
     async def acknowledge(self) -> list[Acknowledged]:
         """Tell what was done with records, and ask for none."""
         async with self._lock:
-            return await self._send_acks(self._take())
+            return self._take_in_vain() + await self._send_acks(self._take())
 
     async def close(self) -> list[Acknowledged]:
         """Tell what was done, and let everything else go to others."""
         async with self._lock:
+            acknowledged = self._take_in_vain()
             acks = self._take()
-            if not self._session.is_open:
-                return []
-            acknowledged = await self._send_acks(acks, is_last=True)
-            self._lose()
+            if self._session.is_open:
+                acknowledged += await self._send_acks(acks, is_last=True)
+                self._lose()
             return acknowledged
 
     def _take(self) -> dict[Key, Acks]:
-        return {key: held.take() for key, held in self._held.items() if held.has_said}
+        taken = {key: held.take() for key, held in self._held.items()}
+        return {key: acks for key, acks in taken.items() if acks.batches}
+
+    def _take_in_vain(self) -> list[Acknowledged]:
+        error = KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND, f"broker {self.node_id}", LOST)
+        taken = {key: held.take_in_vain() for key, held in self._held.items()}
+        return [Acknowledged(self._names[key], taken[key], error) for key in taken if taken[key]]
 
     async def _send_acks(
         self, acks: Mapping[Key, Acks], *, is_last: bool = False
@@ -208,13 +226,20 @@ class ShareLink:
             if name is None:
                 continue
             if row.error_code:
-                into.errors.append(
-                    (name, KafkaError(row.error_code, f"partition {name}", row.error_message))
-                )
-                leader = row.current_leader
-                self._cluster.learn_leader(name, leader.leader_id, leader.leader_epoch, nodes)
+                self._miss(name, row, nodes, into)
             elif row.acquired_records:
                 self._read_partition(key, name, row, into)
+
+    def _miss(
+        self, name: TopicPartition, row: PartitionData, nodes: Iterable[Node], into: Fetched
+    ) -> None:
+        error = KafkaError(row.error_code, f"partition {name}", row.error_message)
+        leader = row.current_leader
+        if not error.retriable:
+            into.errors.append(error)
+        elif not self._cluster.learn_leader(name, leader.leader_id, leader.leader_epoch, nodes):
+            self._cluster.forget(name.topic)
+            into.is_fine = False
 
     def _read_partition(
         self, key: Key, name: TopicPartition, row: PartitionData, into: Fetched
@@ -230,7 +255,7 @@ class ShareLink:
         except ProtocolError as error:
             # What cannot be read is no gap: somebody else may be able to.
             into.errors.append(
-                (name, KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {name}", str(error)))
+                KafkaError(ErrorCode.CORRUPT_MESSAGE, f"partition {name}", str(error))
             )
             for offset in counts:
                 held.hand_out(offset)
@@ -242,6 +267,12 @@ class ShareLink:
                 record.delivery_count = count
                 into.records.append(record)
         held.skip(counts)
+
+
+def _may_pass(error: ClientError) -> bool:
+    if isinstance(error, KafkaError):
+        return error.retriable
+    return isinstance(error, UnreachableError | RequestTimeoutError)
 
 
 def _acquired(rows: Iterable[AcquiredRecords]) -> Iterable[tuple[int, int]]:

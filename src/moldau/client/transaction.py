@@ -304,7 +304,7 @@ class Transactions:
         self._drop_first()
         if error is None:
             self._succeed(question, reply)
-        elif verdict is Verdict.NOT_YET:
+        elif verdict is Verdict.NOT_YET and self.state is State.INITIALIZING:
             self._move(State.NEW)
             self._settle(error)
         elif verdict is Verdict.FATAL or isinstance(question, AskIdentity):

@@ -143,7 +143,14 @@ class Transactor:
         known[1].result()
 
     async def leave(self) -> None:
-        """Abort what is open: whoever closes a producer in a transaction has not committed it."""
+        """End what is being ended, and abort what is open: whoever closes has not committed it."""
+        for operation, event in (
+            (Operation.COMMIT, End(is_commit=True)),
+            (Operation.ABORT, End(is_commit=False)),
+        ):
+            if self.transactions.is_pending(operation):
+                with suppress(ClientError):
+                    await self.call(operation, event)
         if self.transactions.state in (State.OPEN, State.FAILED):
             with suppress(ClientError):  # if it fails, the coordinator aborts it after its timeout
                 await self.call(Operation.ABORT, End(is_commit=False))

@@ -26,6 +26,7 @@ from moldau.groups.offsets.expiry import OffsetExpiry, begin_offset_expiry, expi
 from moldau.groups.offsets.fetch import FetchOffsets, fetch_offsets
 from moldau.groups.offsets.replay import replay_legacy_offset, replay_offset
 from moldau.groups.offsets.store import CommittedOffsets
+from moldau.groups.share import parts as share
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.messages.heartbeat import HeartbeatRequest
@@ -98,6 +99,7 @@ _DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
     SyncGroupRequest: decide_sync,
     TxnOffsetCommitRequest: commit_transactional_offsets,
     **consumer.DECIDE,
+    **share.DECIDE,
 }
 """By type of request or command: `(machine, command, ticket, now)`."""
 
@@ -107,6 +109,7 @@ _EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
     SessionTimer: expire_session,
     SyncTimer: expire_sync,
     **consumer.EXPIRE,
+    **share.EXPIRE,
 }
 """By type of timer: `(machine, key, now)`."""
 
@@ -115,6 +118,7 @@ _REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
     LegacyOffsetCommitKey: replay_legacy_offset,
     OffsetCommitKey: replay_offset,
     **consumer.REPLAY,
+    **share.REPLAY,
 }
 """By type of key: `(machine, offset, producer_id, key, value)`."""
 
@@ -122,5 +126,6 @@ _LOADED: Final[tuple[Callable[..., Any], ...]] = (
     begin_sessions,
     begin_offset_expiry,
     consumer.LOADED,
+    share.begin_sessions,
 )
 """What each part does when everything is replayed: `(machine, now)` gives effects."""

@@ -175,6 +175,7 @@ class Listener:
         for client in list(self._clients):
             client.finish()
         self.router.broker.parking.let_go()
+        self.router.broker.coordinators.let_go()
         if self._clients:
             try:
                 await asyncio.wait_for(self._all_lost.wait(), grace_seconds)

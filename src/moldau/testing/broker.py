@@ -24,6 +24,7 @@ DEFAULTS: Final = {
     # A test waits for nothing that a cluster of many would wait for.
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     # Whoever has not got an answer by then, because a fault has lost it, is cut off.
     "moldau.shutdown.max.ms": "200",

@@ -16,16 +16,21 @@ READING: Final = frozenset(
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeQuorum",
+        "DescribeShareGroupOffsets",
         "DescribeTopicPartitions",
+        "DescribeTransactions",
         "Fetch",
         "FindCoordinator",
         "ListConfigResources",
         "ListGroups",
         "ListOffsets",
         "ListPartitionReassignments",
+        "ListTransactions",
         "Metadata",
         "OffsetFetch",
         "OffsetForLeaderEpoch",
+        "ReadShareGroupStateSummary",
+        "ShareGroupDescribe",
     }
 )
 """APIs that change nothing: they are handled, and their answers get the error. All others are

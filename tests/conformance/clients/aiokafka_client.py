@@ -131,6 +131,50 @@ class Aiokafka:
         answer = self._with_admin(lambda admin: admin.delete_topics([topic]))
         _check(answer.topic_error_codes)
 
+    def read_as_group(self, topic: str, group: str, count: int) -> set[str]:
+        return self.runner.run(self._read_as_group(topic, group, count))
+
+    async def _read_as_group(self, topic: str, group: str, count: int) -> set[str]:
+        members = [
+            aiokafka.AIOKafkaConsumer(
+                topic,
+                bootstrap_servers=self.servers,
+                group_id=group,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                heartbeat_interval_ms=300,
+                fetch_max_wait_ms=FETCH_WAIT_MS,
+            )
+            for _ in range(2)
+        ]
+        read: set[str] = set()
+        async with asyncio.timeout(SECONDS_MAX):
+            await asyncio.gather(*(member.start() for member in members))
+            while len(read) < count or not all(member.assignment() for member in members):
+                for member in members:
+                    for records in (await member.getmany(timeout_ms=50)).values():
+                        read |= {f"{record.partition}:{record.offset}" for record in records}
+            for member in members:
+                await member.commit()
+            await asyncio.gather(*(member.stop() for member in members))
+        return read
+
+    def transact(self, topic: str, count: int) -> None:
+        self.runner.run(self._transact(topic, count))
+
+    async def _transact(self, topic: str, count: int) -> None:
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=self.servers, transactional_id=topic)
+        async with producer:
+            for number in range(count):
+                await producer.begin_transaction()
+                await producer.send(topic, b"%d" % number, partition=0)
+                offsets = {aiokafka.TopicPartition(topic, 0): number}
+                await producer.send_offsets_to_transaction(offsets, topic)
+                if number % 3 == 1:
+                    await producer.abort_transaction()
+                else:
+                    await producer.commit_transaction()
+
     def close(self) -> None:
         self.runner.close()
 

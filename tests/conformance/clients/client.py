@@ -62,3 +62,19 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Let go of what the client holds."""
+
+
+class GroupClient(Protocol):
+    """A client that joins groups and has transactions."""
+
+    def read_as_group(self, topic: str, group: str, count: int) -> set[str]:
+        """Read so many records as two members, and commit; return each `partition:offset`.
+
+        They go on until both have had something to do.
+        """
+
+    def transact(self, topic: str, count: int) -> None:
+        """Produce numbers to partition 0, a transaction each; the second of three is aborted.
+
+        Commit each number as the offset of a group called like the topic, where the client can.
+        """

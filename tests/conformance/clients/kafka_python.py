@@ -1,10 +1,12 @@
 """kafka-python: the oldest client in pure Python."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 import kafka
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
 
 from tests.conformance.clients.client import (
     EARLIEST,
@@ -116,6 +118,51 @@ class KafkaPython:
 
     def delete_topic(self, topic: str) -> None:
         self.admin.delete_topics([topic])
+
+    def read_as_group(self, topic: str, group: str, count: int) -> set[str]:
+        members = [
+            kafka.KafkaConsumer(
+                bootstrap_servers=self.servers,
+                group_id=group,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                heartbeat_interval_ms=300,
+                fetch_max_wait_ms=FETCH_WAIT_MS,
+            )
+            for _ in range(2)
+        ]
+        for member in members:
+            # A leader that does not know the topic yet may give everybody nothing for long.
+            assert member.partitions_for_topic(topic)
+            member.subscribe([topic])
+        read: set[str] = set()
+        deadline = time.monotonic() + SECONDS_MAX
+        try:
+            while len(read) < count or not all(member.assignment() for member in members):
+                assert time.monotonic() < deadline, len(read)
+                for member in members:
+                    for records in member.poll(50).values():
+                        read |= {f"{record.partition}:{record.offset}" for record in records}
+            for member in members:
+                member.commit()
+        finally:
+            for member in members:
+                member.close()
+        return read
+
+    def transact(self, topic: str, count: int) -> None:
+        producer = kafka.KafkaProducer(bootstrap_servers=self.servers, transactional_id=topic)
+        producer.init_transactions()
+        for number in range(count):
+            producer.begin_transaction()
+            producer.send(topic, b"%d" % number, partition=0)
+            offsets = {kafka.TopicPartition(topic, 0): OffsetAndMetadata(number, "", -1)}
+            producer.send_offsets_to_transaction(offsets, topic)
+            if number % 3 == 1:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+        producer.close()
 
     def close(self) -> None:
         self.admin.close()

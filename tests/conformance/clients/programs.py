@@ -91,6 +91,12 @@ class Program:
     def delete_topic(self, topic: str) -> None:
         self.ask("delete", topic)
 
+    def read_as_group(self, topic: str, group: str, count: int) -> set[str]:
+        return set(self.ask("group", topic, group, count))
+
+    def transact(self, topic: str, count: int) -> None:
+        self.ask("transact", topic, count)
+
     def close(self) -> None:
         assert self.process.stdin
         assert self.process.stdout

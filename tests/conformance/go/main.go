@@ -53,6 +53,15 @@ func answer(words []string) error {
 		return produce(ctx, words[0], int32(number(words[1])), words[2], words[3], int(number(words[4])))
 	case "consume":
 		return consume(ctx, words[0], int32(number(words[1])), number(words[2]), int(number(words[3])))
+	case "group":
+		return readAsGroup(ctx, words[0], words[1], int(number(words[2])), kgo.ConsumerGroup(words[1]))
+	case "new-group":
+		return readAsGroup(ctx, words[0], words[1], int(number(words[2])), kgo.ConsumerGroup(words[1]),
+			kgo.Balancers(kgo.RangeBalancer()), kgo.ServerSideBalancer())
+	case "transact":
+		return transact(ctx, words[0], int(number(words[1])))
+	case "share":
+		return share(ctx, words[0], words[1], int(number(words[2])))
 	case "offset":
 		return offset(ctx, words[0], int32(number(words[1])), number(words[2]))
 	case "list":

@@ -50,10 +50,50 @@ async function findOffset(topic, partition, timestamp) {
   return found.offset === high ? -1 : found.offset;
 }
 
+// Two members read everything; they read on until both have something to do.
+async function readAsGroup(topic, group, count) {
+  const read = [];
+  const owned = [0, 0];
+  const members = [0, 1].map(() => kafka.consumer({ groupId: group, heartbeatInterval: 300 }));
+  for (const [number, member] of members.entries()) {
+    member.on(member.events.GROUP_JOIN, ({ payload }) => {
+      owned[number] = (payload.memberAssignment[topic] ?? []).length;
+    });
+    await member.connect();
+    await member.subscribe({ topic, fromBeginning: true });
+    await member.run({
+      autoCommitThreshold: 1,
+      eachMessage: async ({ partition, message }) => read.push(`${partition}:${message.offset}`),
+    });
+  }
+  const isDone = () => new Set(read).size >= Number(count) && owned.every((size) => size > 0);
+  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const member of members) await member.disconnect();
+  return [...new Set(read)];
+}
+
+async function transact(topic, count) {
+  const producer = kafka.producer({ transactionalId: topic, maxInFlightRequests: 1, idempotent: true });
+  await producer.connect();
+  for (let number = 0; number < Number(count); number++) {
+    const transaction = await producer.transaction();
+    await transaction.send({ topic, messages: [{ value: `${number}`, partition: 0 }] });
+    const offsets = [{ partition: 0, offset: `${number}` }];
+    await transaction.sendOffsets({ consumerGroupId: topic, topics: [{ topic, partitions: offsets }] });
+    await (number % 3 === 1 ? transaction.abort() : transaction.commit());
+  }
+  await producer.disconnect();
+}
+
 async function answer([command, topic, ...words], rows) {
   switch (command) {
     case "produce":
       await produce(topic, ...words.slice(0, 3), rows);
+      return [];
+    case "group":
+      return readAsGroup(topic, ...words);
+    case "transact":
+      await transact(topic, ...words);
       return [];
     case "offset":
       return [await findOffset(topic, ...words)];

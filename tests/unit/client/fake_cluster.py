@@ -71,6 +71,8 @@ class FakeCluster:
     tells_leader: bool = True
     errors: deque[int] = field(default_factory=deque)
     """What the next rows of Fetch are answered with instead."""
+    offset_errors: deque[int] = field(default_factory=deque)
+    """What the next rows of ListOffsets are answered with instead."""
     rows: deque[PartitionData] = field(default_factory=deque)
     fetches: list[Fetched] = field(default_factory=list)
     sessions: dict[int, int] = field(default_factory=dict)
@@ -147,7 +149,9 @@ class FakeCluster:
             case ListOffsetsRequest():
                 wanted = request.topics[0].partitions[0]
                 row = ListOffsetsPartitionResponse(
-                    partition_index=0, offset=0 if wanted.timestamp == -2 else self.end
+                    partition_index=0,
+                    offset=0 if wanted.timestamp == -2 else self.end,
+                    error_code=self.offset_errors.popleft() if self.offset_errors else 0,
                 )
                 return ListOffsetsResponse(
                     topics=[ListOffsetsTopicResponse(name=TOPIC, partitions=[row])]

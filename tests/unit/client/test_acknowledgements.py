@@ -47,17 +47,32 @@ def test_a_renewed_record_is_acknowledged_again_later() -> None:
     assert held.take() == ([AckBatch(1, 1, [1])], [1], False)
 
 
-def test_a_lost_session_holds_nothing() -> None:
+def test_what_is_said_of_a_lost_session_s_records_is_in_vain_and_told() -> None:
     held = HeldRecords()
-    held.hand_out(1)
-    held.hand_out(2)
+    for offset in (1, 2, 3, 4):
+        held.hand_out(offset)
     held.say(2, AcknowledgeType.RENEW)
     held.take()
+    held.say(3, AcknowledgeType.ACCEPT)
     held.lose()
-    assert not held.has_unsaid
+    assert not held.has_unsaid, "the next poll does not ask for them"
     for offset in (1, 2):
-        with pytest.raises(AcknowledgementError):
-            held.say(offset, AcknowledgeType.ACCEPT)
+        held.say(offset, AcknowledgeType.ACCEPT)
+    assert held.has_said
+    assert held.take() == ([], [], False)
+    assert held.take_in_vain() == [3, 1, 2]
+    held.hand_out(4)
+    held.say(4, AcknowledgeType.ACCEPT)
+    assert held.take().offsets == [4], "it has come again"
+    assert held.take_in_vain() == []
+
+
+def test_what_the_next_poll_accepts_of_a_lost_session_is_told_as_well() -> None:
+    held = HeldRecords()
+    held.hand_out(1)
+    held.lose()
+    held.accept_all()
+    assert held.take_in_vain() == [1]
 
 
 @given(said=st.dictionaries(st.integers(0, 40), KINDS))

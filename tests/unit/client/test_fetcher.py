@@ -222,3 +222,12 @@ def test_what_is_not_allowed_is_told() -> None:
         assert await _values(consumer, 1) == [b"a"]
 
     play(story)
+
+
+def test_an_offset_that_cannot_be_found_now_is_looked_up_again_by_itself() -> None:
+    async def story(cluster: FakeCluster, consumer: AsyncConsumer) -> None:
+        cluster.offset_errors.extend([ErrorCode.LEADER_NOT_AVAILABLE] * 3)
+        cluster.append([b"a"])
+        assert await _values(consumer, 1) == [b"a"]
+
+    play(story)

@@ -183,6 +183,16 @@ def test_who_has_no_right_yet_can_initialize_again() -> None:
     assert settled(desk.tell(txn.Replied([0], FIRST)))[1] is None
 
 
+def test_who_loses_the_right_to_the_next_epoch_cannot_go_on() -> None:
+    desk = Desk(is_v2=False)
+    desk.begin()
+    desk.tell(txn.BatchFailed(RequestTimeoutError("late")))
+    desk.end(is_commit=False)
+    assert desk.tell(txn.Replied([0])) == [txn.Ask(txn.AskIdentity(FIRST))]
+    desk.tell(txn.Replied([ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]))
+    assert desk.machine.state is State.DEAD
+
+
 def test_what_may_pass_is_asked_again_and_the_end_of_the_last_transaction_soon() -> None:
     desk = Desk()
     desk.begin()

@@ -85,6 +85,11 @@ class Coordinator:
             if shard.state is State.ACTIVE:
                 shard.submit(make_command(), then)
 
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops."""
+        for shard in self:
+            shard.let_go()
+
     # What becomes of topics.
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:

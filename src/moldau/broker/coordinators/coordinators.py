@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.groups import GroupCoordinator
+from moldau.broker.coordinators.shares import ShareCoordinator
+from moldau.broker.coordinators.transactions import TransactionCoordinator
 from moldau.metadata.topics import Topic
 
 if TYPE_CHECKING:
@@ -25,11 +27,25 @@ class Coordinators:
 
     def __init__(self, broker: "Broker") -> None:
         self.groups = GroupCoordinator(broker)
+        self.shares = ShareCoordinator(broker)
+        self.transactions = TransactionCoordinator(broker)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Topics came, grew or went: those that went are named."""
         self.groups.topics_changed(removed)
+        self.shares.topics_changed(removed)
 
-    def of_type(self, key_type: KeyType) -> Coordinator | None:
-        """Return the coordinator for keys of a type, None if there is none yet."""
-        return self.groups if key_type is KeyType.GROUP else None
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops."""
+        for coordinator in (self.groups, self.shares, self.transactions):
+            coordinator.let_go()
+
+    def of_type(self, key_type: KeyType) -> Coordinator:
+        """Return the coordinator for keys of a type."""
+        match key_type:
+            case KeyType.GROUP:
+                return self.groups
+            case KeyType.TRANSACTION:
+                return self.transactions
+            case KeyType.SHARE:
+                return self.shares

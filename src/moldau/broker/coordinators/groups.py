@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.patience import Patience
 from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
+from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
 from moldau.groups.offsets.delete import ForgetTopics
+from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, InitializeShares
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -45,15 +47,23 @@ class GroupCoordinator(Coordinator):
         return Patience(broker.environment, lambda: broker.settings.offsets_commit_timeout_ms)
 
     def topics_changed(self, removed: Sequence[Topic]) -> None:
-        """Have groups look at their topics again; forget what was committed for those that went."""
+        """Have groups look at their topics again; forget what belonged to those that went."""
         self._context.topics_version += 1
         if removed:
             topics = [(topic.name, topic.topic_id) for topic in removed]
             self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
+            shared = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
+            self.submit_to_all(lambda: shared, lambda _outcome: None)
 
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
-        raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+        match effect:
+            case InitializeShares():
+                initialize_shares(self._broker, shard, effect)
+            case DeleteShares():
+                delete_shares(self._broker, shard, effect)
+            case _:
+                raise NotImplementedError(f"{shard.replica.partition}: {effect}")
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)

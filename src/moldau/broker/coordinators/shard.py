@@ -90,6 +90,8 @@ class Shard:
         self._patience = patience
         self._tickets = count()
         self._waiting: dict[Ticket, Then] = {}
+        self._parked: set[Ticket] = set()  # those of them who wait for what others do
+        self._is_stopping = False
         self._timers: dict[tuple[type, Hashable], Timer] = {}
         """By key and its type: named tuples of different types are equal otherwise."""
         self._end = Offset(0)  # behind the last record of this shard that may not be committed
@@ -117,6 +119,10 @@ class Shard:
             self._watch.unreadable(self.replica.partition, error)
             return
         self.state = State.ACTIVE
+        log = self.replica.log
+        if log is not None:
+            # What was replayed may still be lost, as long as it is not committed.
+            self._end = log.log_end
         now = self._environment.now()
         took = now.monotonic - self._begun
         self._watch.loaded(self.replica.partition, self._loading.record_count, took)
@@ -133,8 +139,15 @@ class Shard:
         for timer in timers.values():
             timer.cancel()
         waiting, self._waiting = self._waiting, {}
+        self._parked.clear()
         for then in waiting.values():
             then(refusal)
+
+    def let_go(self) -> None:
+        """Have nobody wait for others any more: the broker stops. What is recorded is answered."""
+        self._is_stopping = True
+        for ticket in sorted(self._parked):
+            self._answer(ticket, Refusal(ErrorCode.NOT_COORDINATOR, "The broker stops."))
 
     def lose(self, error: AppendError | ReplicaError) -> None:
         """What was decided is not in the log: forget it, and begin again with what is."""
@@ -165,6 +178,7 @@ class Shard:
             self._answer(ticket, refused)
         except Exception:
             self._waiting.pop(ticket, None)
+            self._parked.discard(ticket)
             raise
 
     def write_marker(
@@ -235,7 +249,11 @@ class Shard:
                 self._set_timer(effect)
             elif isinstance(effect, CancelTimer):
                 self._cancel_timer(effect.key)
+        if ticket is not None and decision.response is None:
+            self._parked.add(ticket)
         self._settle(decision, ticket)
+        if self._is_stopping:
+            self.let_go()
 
     # Recording.
 
@@ -328,6 +346,7 @@ class Shard:
 
     def _answer(self, ticket: Ticket, response: object) -> None:
         then = self._waiting.pop(ticket, None)
+        self._parked.discard(ticket)
         if then is not None:
             then(response)
 

@@ -42,7 +42,10 @@ def handle_api_versions(
     lowest = 0 if call.version >= 4 else 1
     has_metrics = bool(broker.settings.moldau_metrics_listener)
     return ApiVersionsResponse(
-        api_keys=[_versions(served) for served in advertised_apis(has_metrics=has_metrics)],
+        api_keys=[
+            _versions(served, has_two_phase=broker.settings.transaction_two_phase_commit_enable)
+            for served in advertised_apis(has_metrics=has_metrics)
+        ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
             for name, levels in SUPPORTED.items()
@@ -70,8 +73,9 @@ def unsupported_version() -> ApiVersionsResponse:
     )
 
 
-def _versions(served: Served) -> ApiVersion:
-    return ApiVersion(api_key=served.api.key, min_version=served.first, max_version=served.last)
+def _versions(served: Served, *, has_two_phase: bool = False) -> ApiVersion:
+    last = served.last if has_two_phase else min(served.last, served.api.last_stable)
+    return ApiVersion(api_key=served.api.key, min_version=served.first, max_version=last)
 
 
 def _is_valid(request: ApiVersionsRequest, version: int) -> bool:

@@ -62,10 +62,7 @@ def _check(broker: Broker, call: Call, key_type: int, key: str) -> Coordinator:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Share groups need version 6 of FindCoordinator.")
     if key_type == KeyType.SHARE and not _is_share_key(key):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A share group's key is group:topic id:partition.")
-    coordinator = broker.coordinators.of_type(KeyType(key_type))
-    if coordinator is None:
-        raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "There is no coordinator yet.")
-    return coordinator
+    return broker.coordinators.of_type(KeyType(key_type))
 
 
 def _response(

@@ -113,11 +113,6 @@ class ConsumerGroup:
         """Return how many members have a regular expression."""
         return sum(member.topic_regex == regex for member in self.members.values())
 
-    @property
-    def classic_count(self) -> int:
-        """How many members speak the classic protocol."""
-        return sum(member.classic is not None for member in self.members.values())
-
     # What others ask of any group.
 
     def check_offset_commit(

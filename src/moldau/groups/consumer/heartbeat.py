@@ -1,7 +1,7 @@
 """A member's heartbeat: it joins, tells what it reads and has, and hears what it gets."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.coordination.refusal import Refusal
@@ -34,7 +34,7 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
 if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
 
-UUID_BYTES = 16
+UUID_BYTES: Final = 16
 
 Heartbeat = Asked[ConsumerGroupHeartbeatRequest]
 

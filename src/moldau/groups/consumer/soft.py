@@ -1,10 +1,11 @@
 """What is not recorded of consumer groups, and may be lost: when who has to be heard of."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from moldau.groups.modern.deadlines import Deadlines
 
-NEVER = float("-inf")
+NEVER: Final = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,3 +89,16 @@ SHARE_OFFSET_RESET: Final = Allowed(
     "latest, earliest, or by_duration: with an ISO 8601 duration such as PT1H30M",
     lambda value: value in {"latest", "earliest"} or _DURATION.fullmatch(value) is not None,
 )
+
+
+def duration_ms(reset: str) -> int:
+    """Return how far `by_duration:` goes back, in milliseconds."""
+    found = _DURATION.fullmatch(reset)
+    assert found is not None, "the setting was checked"
+    days, _, hours, minutes, seconds, _ = found.groups()
+    whole = [
+        int(text[:-1]) * unit_ms
+        for text, unit_ms in ((days, 86_400_000), (hours, 3_600_000), (minutes, 60_000))
+        if text is not None
+    ]
+    return sum(whole) + (0 if seconds is None else int(float(seconds[:-1]) * 1000))

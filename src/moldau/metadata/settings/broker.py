@@ -11,6 +11,7 @@ from moldau.metadata.settings.kafka_resources import BrokerQuotaSettings
 from moldau.metadata.settings.kafka_security import KafkaSecurity
 from moldau.metadata.settings.kinds import Value
 from moldau.metadata.settings.setting import HIGH, LOW, PER_BROKER, Setting, Settings
+from moldau.metadata.settings.since_4_4 import BrokerSince44
 
 MEBI: Final = 1 << 20
 
@@ -48,7 +49,7 @@ class OwnSettings(Settings):
     moldau_shutdown_max_ms = Int(30_000, at_least(0))
 
 
-class BrokerSettings(KafkaBroker, KafkaSecurity, KafkaCoordinators, OwnSettings):
+class BrokerSettings(KafkaBroker, KafkaSecurity, KafkaCoordinators, BrokerSince44, OwnSettings):
     """All settings of a broker. The defaults below differ from Kafka's, or fill its gaps."""
 
     # One machine needs no file: one node that is broker and controller, reachable from itself.

@@ -14,6 +14,7 @@ from moldau.metadata.settings.allowed import (
 from moldau.metadata.settings.declare import Boolean, Double, Int, Long, Text, Texts
 from moldau.metadata.settings.kinds import INT_MAX, LONG_MAX
 from moldau.metadata.settings.setting import CLUSTER_WIDE, MEDIUM, Settings
+from moldau.metadata.settings.since_4_4 import GroupSince44, TopicSince44
 
 
 class BrokerQuotaSettings(Settings):
@@ -26,7 +27,7 @@ class BrokerQuotaSettings(Settings):
     )
 
 
-class TopicSettings(Settings):
+class TopicSettings(TopicSince44):
     """What a topic may override."""
 
     cleanup_policy = Texts(("delete",), items("compact", "delete", empty=True))
@@ -67,7 +68,7 @@ class TopicSettings(Settings):
     unclean_leader_election_enable = Boolean(False)
 
 
-class GroupSettings(Settings):
+class GroupSettings(GroupSince44):
     """What a group may override."""
 
     consumer_assignment_interval_ms = Int(1000, at_least(0))

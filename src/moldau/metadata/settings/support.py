@@ -54,10 +54,10 @@ _PARKED: Final = "a parked request leaves the waiting room when it is answered; 
 _QUOTAS: Final = "comes with quotas"
 _RATES: Final = "Prometheus computes rates from counters"
 _SECURITY: Final = "comes with security; a listener that needs it is refused"
-_SHARES: Final = "comes with share groups"
+_BATCHED: Final = "what is decided in one turn of the loop is written together"
+_BOUNDS: Final = "bounds what a group's own config may be set to, and nothing else"
 _TESTS: Final = "an internal setting of Kafka's own tests"
 _TIERED: Final = "there is no tiered storage"
-_TRANSACTIONS: Final = "comes with transactions"
 
 BROKER_HONOURED: Final[Table] = {
     # Who and where the node is.
@@ -99,7 +99,33 @@ BROKER_HONOURED: Final[Table] = {
     "producer.id.expiration.check.interval.ms": "",
     "producer.id.expiration.ms": "",
     "telemetry.max.bytes": "",
+    "add.partitions.to.txn.retry.backoff.max.ms": "how long a write waits for the end before it",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "",
     "transaction.max.timeout.ms": "",
+    "transaction.partition.verification.enable": "",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "",
+    "transaction.two.phase.commit.enable": "",
+    "transactional.id.expiration.ms": "",
+    # Consumer groups.
+    "group.consumer.assignment.interval.ms": "",
+    "group.consumer.assignors": "uniform and range; no setting names code to load",
+    "group.consumer.heartbeat.interval.ms": "",
+    "group.consumer.max.assignment.interval.ms": "",
+    "group.consumer.max.heartbeat.interval.ms": "",
+    "group.consumer.max.session.timeout.ms": "",
+    "group.consumer.max.size": "",
+    "group.consumer.migration.policy": "",
+    "group.consumer.min.assignment.interval.ms": "",
+    "group.consumer.min.heartbeat.interval.ms": "",
+    "group.consumer.min.session.timeout.ms": "",
+    "group.consumer.regex.refresh.interval.ms": "",
+    "group.consumer.session.timeout.ms": "",
+    "group.coordinator.rebalance.protocols": "classic is always in use",
+    # Classic groups.
+    "group.initial.rebalance.delay.ms": "",
+    "group.max.session.timeout.ms": "",
+    "group.max.size": "",
+    "group.min.session.timeout.ms": "",
     # The log.
     "log.cleaner.backoff.ms": "",
     "log.cleaner.dedupe.buffer.size": "",
@@ -150,6 +176,20 @@ BROKER_HONOURED: Final[Table] = {
     "transaction.state.log.num.partitions": _CREATED,
     "transaction.state.log.replication.factor": _CAPPED,
     "transaction.state.log.segment.bytes": _CREATED,
+    # Share groups.
+    "errors.deadletterqueue.topic.name.prefix": "",
+    "group.share.assignment.interval.ms": "",
+    "group.share.delivery.count.limit": "",
+    "group.share.heartbeat.interval.ms": "",
+    "group.share.initialize.retry.interval.ms": "",
+    "group.share.max.share.sessions": "",
+    "group.share.max.size": "",
+    "group.share.partition.max.record.locks": "",
+    "group.share.record.lock.duration.ms": "",
+    "group.share.session.timeout.ms": "",
+    "share.coordinator.cold.partition.snapshot.interval.ms": "while older records are kept for it",
+    "share.coordinator.snapshot.update.records.per.snapshot": "",
+    "share.coordinator.state.topic.prune.interval.ms": "",
     # The metadata log.
     "metadata.log.dir": "",
     "metadata.log.max.record.bytes.between.snapshots": "",
@@ -175,7 +215,7 @@ BROKER_HONOURED: Final[Table] = {
 }
 
 BROKER_NOT_HONOURED: Final[Table] = {
-    "add.partitions.to.txn.*": _TRANSACTIONS,
+    "add.partitions.to.txn.retry.backoff.ms": "a write is told when it may go on; nothing is tried",
     "alter.config.policy.class.name": _CODE,
     "alter.log.dirs.replication.quota.*": _QUOTAS,
     "authorizer.class.name": _SECURITY,
@@ -197,10 +237,18 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "delegation.token.*": _SECURITY,
     "delete.records.purgatory.*": _PARKED,
     "early.start.listeners": "all listeners open when the broker is ready",
+    "errors.deadletterqueue.auto.create.topics.enable": "a dead letter topic has to be created",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.*": _GROUPS,
-    "group.share.*": _SHARES,
+    "group.coordinator.append.linger.ms": "what is decided in one turn of the loop is one write",
+    "group.coordinator.background.threads": _LOOP,
+    "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
+    "group.coordinator.threads": _LOOP,
+    "group.share.assignors": "there is one, simple",
+    "group.share.max.*": _BOUNDS,
+    "group.share.min.*": _BOUNDS,
+    "group.share.persister.class.name": _CODE,
     "initial.broker.registration.timeout.ms": _CLUSTER,
     "internal.metadata.*": _TESTS,
     "kafka.metrics.*": _CODE,
@@ -232,11 +280,16 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "sasl.*": _SECURITY,
     "security.*": _SECURITY,
     "server.max.startup.time.ms": "a start takes as long as recovery takes",
-    "share.*": _SHARES,
+    "share.coordinator.append.linger.ms": _BATCHED,
+    "share.coordinator.cached.buffer.max.bytes": _BATCHED,
+    "share.coordinator.load.buffer.size": "a coordinator's topic is read in slices of 64 KB",
+    "share.coordinator.state.topic.compression.codec": "coordinators' records are not compressed",
+    "share.coordinator.threads": _LOOP,
+    "share.coordinator.write.timeout.ms": "who waits is told when a write is stored, or fails",
+    "share.fetch.purgatory.*": _PARKED,
     "socket.connection.setup.*": _CLUSTER,
     "ssl.*": _SECURITY,
-    "transaction.*": _TRANSACTIONS,
-    "transactional.id.expiration.ms": _TRANSACTIONS,
+    "transaction.state.log.load.buffer.size": "a log is replayed in slices of 64 KiB",
     "unclean.leader.election.*": _CLUSTER,
     "unstable.*": "only released versions are declared",
 }
@@ -248,6 +301,7 @@ TOPIC_HONOURED: Final[Table] = {
     "compression.type": "",
     "compression.zstd.level": "",
     "delete.retention.ms": "",
+    "errors.deadletterqueue.group.enable": "",
     "file.delete.delay.ms": "",
     "flush.messages": "",
     "flush.ms": "",
@@ -278,10 +332,27 @@ TOPIC_NOT_HONOURED: Final[Table] = {
     "unclean.leader.election.enable": _CLUSTER,
 }
 
+GROUP_HONOURED: Final[Table] = {
+    "consumer.assignment.interval.ms": "",
+    "consumer.heartbeat.interval.ms": "",
+    "consumer.session.timeout.ms": "",
+    "errors.deadletterqueue.copy.record.enable": "",
+    "errors.deadletterqueue.topic.name": "from share.version 2 on",
+    "share.assignment.interval.ms": "",
+    "share.auto.offset.reset": "",
+    "share.delivery.count.limit": "",
+    "share.heartbeat.interval.ms": "",
+    "share.isolation.level": "",
+    "share.partition.max.record.locks": "",
+    "share.record.lock.duration.ms": "",
+    "share.renew.acknowledge.enable": "",
+    "share.session.timeout.ms": "",
+}
+
 TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
-    GroupSettings: ({}, {"*": _GROUPS, "share.*": _SHARES}),
+    GroupSettings: (GROUP_HONOURED, {"*": _GROUPS}),
     ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
     BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
     ClientQuotaSettings: ({}, {"*": _QUOTAS}),

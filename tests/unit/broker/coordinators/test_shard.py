@@ -170,6 +170,18 @@ class TestAnswering:
 
         assert register.taken() == [ErrorCode.NOT_COORDINATOR] * 2
 
+    def test_nobody_waits_for_others_when_the_broker_stops(self, register: RegisterWorld) -> None:
+        register.submit(Wait())
+        register.submit(Put({"a": 1}))
+        assert register.taken() == []
+
+        register.shard.let_go()
+        register.submit(Wait())
+
+        assert register.taken() == [ErrorCode.NOT_COORDINATOR] * 2
+        register.world.flush()
+        assert register.taken() == ["done"], "what is recorded is answered"
+
     def test_too_few_replicas_in_sync_record_nothing(self, register: RegisterWorld) -> None:
         replica = register.shard.replica
         replica.configure(2, (1, 2), (1,))

@@ -38,11 +38,17 @@ def ask(
 def test_what_is_served_is_advertised_and_nothing_else() -> None:
     response, _ = ask(4, bare_broker(moldau_metrics_listener="localhost:0"))
     advertised = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
-    assert advertised == {key: (each.first, each.last) for key, each in HANDLERS.items()}
+    assert advertised == {key: (each.first, each.api.last_stable) for key, each in HANDLERS.items()}
     assert advertised[API_VERSIONS] == (0, 5)
     # KAFKA-18659: librdkafka wants Produce from 0. InitProducerId 6 needs two-phase commit.
     for key, versions in ((0, (0, 13)), (1, (4, 18)), (22, (0, 5))):
         assert advertised.get(key, versions) == versions
+
+
+def test_two_phase_commit_is_told_of_where_it_is_enabled() -> None:
+    response, _ = ask(4, bare_broker(transaction_two_phase_commit_enable="true"))
+    (versions,) = [each for each in response.api_keys if each.api_key == 22]
+    assert versions.max_version == 6
 
 
 def test_clients_are_asked_for_their_metrics_only_where_somebody_can_read_them() -> None:

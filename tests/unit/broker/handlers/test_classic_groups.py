@@ -269,3 +269,22 @@ def test_a_member_whose_connection_is_gone_holds_nobody_up() -> None:
     broker.flush()
     assert broker.connection.answer.error_code == ErrorCode.NONE
     assert broker.join(version=4, member_id=member).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_broker_that_stops_lets_go_of_members_that_wait() -> None:
+    broker = Broker()
+    broker.enter()
+    member = broker.join().member_id
+    request = JoinGroupRequest(
+        group_id="here",
+        member_id=member,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=20_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    assert broker.ask(handle_join_group, request, 9) is None
+
+    broker.broker.coordinators.let_go()
+
+    assert broker.connection.answer.error_code == ErrorCode.NOT_COORDINATOR

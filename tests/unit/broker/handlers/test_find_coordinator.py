@@ -33,6 +33,15 @@ def test_the_first_that_looks_waits_for_the_topic(version: int) -> None:
     assert again.answers == [answer], "there is nothing to wait for any more"
 
 
+def test_share_states_have_a_coordinator_of_their_own() -> None:
+    admin = Administration()
+    connection = admin.send(handle_find_coordinator, find(6, SHARE_KEY, key_type=2), 6)
+    admin.settle()
+    (found,) = connection.answer.coordinators
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)
+    assert admin.broker.image.topics.find("__share_group_state") is not None
+
+
 def test_not_available_while_nobody_makes_the_topic() -> None:
     admin = Administration()
     admin.controller.is_gone = True
@@ -52,7 +61,6 @@ def test_not_available_while_nobody_makes_the_topic() -> None:
         (5, 2, SHARE_KEY, ErrorCode.INVALID_REQUEST),
         (6, 2, "g", ErrorCode.INVALID_REQUEST),
         (6, 2, "g:not-an-id:0", ErrorCode.INVALID_REQUEST),
-        (6, 2, SHARE_KEY, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
 def test_other_keys(version: int, key_type: int, key: str, code: ErrorCode) -> None:

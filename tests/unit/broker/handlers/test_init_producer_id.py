@@ -73,6 +73,13 @@ def test_who_waits_gets_ids_in_order():
     assert [connection.answer.producer_id for connection in connections] == [40, 41, 42]
 
 
+def test_two_phase_commit_needs_to_be_enabled():
+    w = World()
+    for asked in ({"enable2_pc": True}, {"keep_prepared_txn": True}):
+        refused = ask(w, 6, transactional_id="t", transaction_timeout_ms=1000, **asked)
+        assert refused.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
 def test_what_is_refused():
     w = World()
     assert ask(w, producer_id=5).error_code == ErrorCode.INVALID_REQUEST
@@ -80,5 +87,5 @@ def test_what_is_refused():
     long = ask(w, transactional_id="t", transaction_timeout_ms=1 << 30)
     assert long.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
     missing = ask(w, transactional_id="t", transaction_timeout_ms=1000)
-    assert missing.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert missing.error_code == ErrorCode.NOT_COORDINATOR
     assert (missing.producer_id, missing.producer_epoch) == (-1, -1)

@@ -330,8 +330,6 @@ def test_a_transactional_batch_outside_of_a_transaction():
     w = world()
     batch = idempotent(0, attributes=TRANSACTIONAL)
     assert w.write(batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    response = w.produce(produce_request({0: batch}, transactional_id="t"))
-    assert rows(response)[0].error_code == ErrorCode.INVALID_TXN_STATE
     nobodys = batch_of(attributes=TRANSACTIONAL)
     response = w.produce(produce_request({0: nobodys}, transactional_id="t"))
     assert rows(response)[0].error_code == ErrorCode.INVALID_RECORD

@@ -212,9 +212,13 @@ class Model:
             _, decision = self.world.decide(Asked(request, 1, "client", "/host"))
         except Refusal as refusal:
             return refusal
-        self.world.append(decision.records[: self.random.randint(0, len(decision.records))])
+        self.world.append(decision.records[: self.kept(len(decision.records))])
         self.world.restart()
         return None
+
+    def kept(self, count: int) -> int:
+        """Return how many records of a decision are in the log: large ones are cut."""
+        return self.random.randint(0, count)
 
     # What must hold.
 

@@ -7,7 +7,11 @@ import pytest
 
 from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.kafka_resources import ClientMetricsSettings, TopicSettings
+from moldau.metadata.settings.kafka_resources import (
+    ClientMetricsSettings,
+    GroupSettings,
+    TopicSettings,
+)
 from moldau.metadata.settings.setting import Settings
 from moldau.metadata.settings.support import TABLES, support_of
 from tools.settings_page import PATH, SECTIONS, page
@@ -56,14 +60,16 @@ def is_read(name: str, code: str) -> bool:
     return re.search(rf"\.{name.replace('.', '_')}\b", code) is not None
 
 
-@pytest.mark.parametrize("group", [BrokerSettings, TopicSettings, ClientMetricsSettings])
+@pytest.mark.parametrize(
+    "group", [BrokerSettings, TopicSettings, GroupSettings, ClientMetricsSettings]
+)
 def test_what_is_honoured_is_read(group: type[Settings]) -> None:
     code = source()
-    # A broker's log.retention.ms is read as a topic's retention.ms.
+    # A broker's log.retention.ms is read as a topic's retention.ms; so are defaults for groups.
     inherited = {
         broker_name
-        for topic_name, synonyms in kafka_synonyms.TOPIC.items()
-        if is_read(topic_name, code)
+        for name, synonyms in (kafka_synonyms.TOPIC | kafka_synonyms.GROUP).items()
+        if is_read(name, code)
         for broker_name, _ in synonyms
     }
     unread = [

@@ -82,21 +82,23 @@ class _Mixed:
 
     def _even_out_topic(self, topic_id: TopicId) -> int:
         """Move partitions of a topic, and return how many."""
-        readers = self._readers[topic_id]
-        givers = [member_id for member_id in readers if self.assigned[member_id].get(topic_id)]
+        loads, readers = self._loads, self._readers[topic_id]
+        givers = dict.fromkeys(each for each in readers if self.assigned[each].get(topic_id))
         moved = 0
         while givers:
-            most = max(givers, key=self._loads.__getitem__)
-            least = min(readers, key=self._loads.__getitem__)
-            if self._loads[most] - self._loads[least] <= 1:
+            most = max(givers, key=loads.__getitem__)
+            least = min(readers, key=loads.__getitem__)
+            if loads[most] - loads[least] <= 1:
                 break
             indexes = self.assigned[most][topic_id]
             index = max(indexes)
             indexes.remove(index)
-            self._loads[most] -= 1
+            if not indexes:
+                del givers[most]
+            loads[most] -= 1
             self._add(least, topic_id, index)
+            givers[least] = None
             moved += 1
-            givers = [member_id for member_id in readers if self.assigned[member_id].get(topic_id)]
         return moved
 
     def _add(self, member_id: str, topic_id: TopicId, index: int) -> None:

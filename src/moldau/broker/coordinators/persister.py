@@ -1,0 +1,93 @@
+"""The way to share states, for those who need them on this broker: with patience."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from moldau.controller.commands import CreateMissingTopics
+from moldau.controller.create_topics import UUID_BYTES
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.errors import ErrorCode
+from moldau.sharing.stored_state import ShareKey
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+PATIENCE_SECONDS: Final = 10.0
+"""How long a coordinator is waited for that loads, or has no topic yet."""
+
+PAUSE_SECONDS: Final = 0.05
+
+_PASSING: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+Then = Callable[[object], None]
+
+
+def persist(broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+    """Ask the coordinator of a share state; `then` gets its answer or a `Refusal`.
+
+    The coordinator's topic is made if there is none.
+    """
+    _Asking(broker, key, command, then).ask()
+
+
+def persist_all(
+    broker: "Broker",
+    commands: Iterable[tuple[ShareKey, object]],
+    then: Callable[[list[tuple[ShareKey, object]]], None],
+) -> None:
+    """Ask for many; `then` gets all answers together, in the order that they came."""
+    asked = list(commands)
+    answers: list[tuple[ShareKey, object]] = []
+
+    def answered(key: ShareKey, outcome: object) -> None:
+        answers.append((key, outcome))
+        if len(answers) == len(asked):
+            then(answers)
+
+    if not asked:
+        then(answers)
+    for key, command in asked:
+        persist(broker, key, command, partial(answered, key))
+
+
+class _Asking:
+    """A question on its way."""
+
+    __slots__ = ("_broker", "_command", "_key", "_then", "_until")
+
+    def __init__(self, broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+        self._broker = broker
+        self._key = key
+        self._command = command
+        self._then = then
+        self._until = broker.environment.now().monotonic + PATIENCE_SECONDS
+
+    def ask(self) -> None:
+        """Ask, or have the topic made first."""
+        shares = self._broker.coordinators.shares
+        if self._broker.image.topics.find(shares.topic) is None:
+            entropy = self._broker.environment.entropy(UUID_BYTES)
+            self._broker.controller.submit(
+                CreateMissingTopics([shares.topic], entropy), self._created
+            )
+        else:
+            shares.submit(str(self._key), self._command, self._answered)
+
+    def _created(self, _outcome: object) -> None:
+        self._broker.coordinators.shares.submit(str(self._key), self._command, self._answered)
+
+    def _answered(self, outcome: object) -> None:
+        environment = self._broker.environment
+        if isinstance(outcome, Refusal) and outcome.code in _PASSING:
+            again = environment.now().monotonic + PAUSE_SECONDS
+            if again < self._until:
+                environment.at(again, self.ask)
+                return
+        self._then(outcome)

@@ -1,0 +1,73 @@
+"""Share states, coordinated by whoever leads their partition of __share_group_state."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.broker.coordinators.shard import Shard
+from moldau.coordination.machine import Effect
+from moldau.coordination.stored_record import RecordTypes, record_types
+from moldau.kernel.ids import Offset
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.topics import Topic
+from moldau.protocol.stored import share_group_state
+from moldau.sharing.commands import DeleteBefore, ForgetTopics
+from moldau.sharing.machine import ShareMachine
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+
+class ShareCoordinator(Coordinator):
+    """Has the share states of the partitions that are led here."""
+
+    topic = "__share_group_state"
+
+    def make_machine(self, partition: int) -> ShareMachine:  # noqa: ARG002 - all are alike
+        """Return a machine without states."""
+        return ShareMachine(_Context(self._broker))
+
+    def record_types(self) -> RecordTypes:
+        """Return what may be in the topic."""
+        return _RECORD_TYPES
+
+    def perform(self, shard: Shard, effect: Effect) -> None:
+        """Delete what is not needed any more."""
+        assert isinstance(effect, DeleteBefore), f"{shard.replica.partition}: {effect}"
+        log = shard.replica.log
+        if log is not None and log.log_start < effect.offset <= log.high_watermark:
+            self._broker.logs.delete_records(shard.replica.partition, effect.offset, _deleted)
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Forget what was shared of topics that are gone."""
+        if removed:
+            command = ForgetTopics(frozenset(topic.topic_id for topic in removed))
+            self.submit_to_all(lambda: command, _forgotten)
+
+
+_RECORD_TYPES = record_types(share_group_state)
+
+
+def _deleted(log_start: Offset | None) -> None:
+    """If the log's start could not be moved, the next time may do."""
+
+
+def _forgotten(outcome: object) -> None:
+    """A shard that could not do it has a state that nobody asks for."""
+
+
+class _Context:
+    """The broker, as share states see it."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The broker's settings, as they are now."""
+        return self._broker.settings
+
+    def has_partition(self, topic_id: bytes, partition: int) -> bool:
+        """Whether the cluster has a partition."""
+        topic = self._broker.image.topics.find_by_id(topic_id)
+        return topic is not None and partition in topic.partitions

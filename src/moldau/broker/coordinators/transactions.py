@@ -1,0 +1,147 @@
+"""Transactions, coordinated by whoever leads their partition of __transaction_state."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+
+from moldau.broker.coordinators.coordinator import Coordinator
+from moldau.broker.coordinators.first_sequences import FirstSequences
+from moldau.broker.coordinators.marking import Marking
+from moldau.broker.coordinators.shard import Shard, Then
+from moldau.coordination.machine import Effect, Producer
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import RecordTypes, record_types
+from moldau.kernel.ids import ProducerId, TopicPartition
+from moldau.metadata.features import TRANSACTION_VERSION
+from moldau.metadata.settings.broker import BrokerSettings
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.stored import transaction_state
+from moldau.replication.replica import Replica
+from moldau.transactions.commands import (
+    DONE,
+    AddPartitions,
+    Identified,
+    ProducerIdNeeded,
+    Submit,
+    VerifyPartitions,
+    WriteMarkers,
+)
+from moldau.transactions.machine import TransactionMachine
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+
+class TransactionCoordinator(Coordinator):
+    """Has the transactional ids of the partitions that are led here."""
+
+    topic = "__transaction_state"
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker)
+        self.first_sequences = FirstSequences()
+        self.writes: Counter[ProducerId] = Counter()
+        """How many writes of each producer wait to be admitted: those behind them wait, too."""
+
+    def make_machine(self, partition: int) -> TransactionMachine:  # noqa: ARG002 - all are alike
+        """Return a machine without transactions."""
+        return TransactionMachine(_Context(self._broker))
+
+    def record_types(self) -> RecordTypes:
+        """Return what may be in the topic."""
+        return _RECORD_TYPES
+
+    def perform(self, shard: Shard, effect: Effect) -> None:
+        """Do what a transaction wants to be done outside of it."""
+        match effect:
+            case WriteMarkers():
+                Marking(self._broker, shard, effect).go_on()
+            case Submit(command):
+                self.submit(command.transactional_id, command, _ignore)
+            case _:
+                raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+
+    def submit(self, key: str, command: object, then: Then) -> None:
+        """Have a command decided, with a producer id if it turns out to need one."""
+        super().submit(key, command, partial(self._decided, key, command, then))
+
+    def _decided(self, key: str, command: object, then: Then, outcome: object) -> None:
+        if isinstance(outcome, ProducerIdNeeded):
+            self._broker.producer_ids.take(partial(self._identify, key, command, then))
+        else:
+            then(outcome)
+
+    def _identify(
+        self, key: str, command: object, then: Then, producer_id: ProducerId | None
+    ) -> None:
+        if producer_id is None:
+            then(ProducerIdNeeded())
+        else:
+            identified = replace(cast("Identified", command), fresh_id=producer_id)
+            super().submit(key, identified, then)
+
+    def admit(
+        self,
+        command: AddPartitions | VerifyPartitions,
+        then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Have somebody's writes to partitions admitted; `then` gets errors by partition.
+
+        They are the errors that clients of any version expect of a write.
+        """
+
+        self.writes[command.producer.id] += 1
+
+        def answer(outcome: object) -> None:
+            self.writes[command.producer.id] -= 1
+            if not self.writes[command.producer.id]:
+                del self.writes[command.producer.id]
+            errors: dict[TopicPartition, ErrorCode] = {}
+            if isinstance(outcome, Refusal):
+                code = _SEEN_AS.get(outcome.code, outcome.code)
+                errors = dict.fromkeys(command.partitions, code)
+            elif outcome is not DONE:
+                missing = cast("Sequence[TopicPartition]", outcome)
+                errors = dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE)
+            then(errors)
+
+        self.submit(command.transactional_id, command, answer)
+
+
+def is_admitted(replica: Replica, producer: Producer) -> bool:
+    """Whether nobody need be asked: the partition has the transaction, or refuses it anyway."""
+    state = None if replica.log is None else replica.log.producers.states.get(producer.id)
+    if state is None:
+        return False
+    if producer.epoch == state.producer_epoch:
+        return state.transaction_first_offset >= 0
+    return producer.epoch < state.producer_epoch
+
+
+def _ignore(_outcome: object) -> None:
+    """Nobody waits for it; what was not done is tried again, or was done by somebody else."""
+
+
+_RECORD_TYPES = record_types(transaction_state)
+
+# Producers know this one as the answer to a write.
+_SEEN_AS: Final = {ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH}
+
+
+class _Context:
+    """The broker, as transactions see it."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The broker's settings, as they are now."""
+        return self._broker.settings
+
+    @property
+    def transaction_version(self) -> int:
+        """The cluster's level of transaction.version."""
+        return self._broker.image.levels.get(TRANSACTION_VERSION, 0)

@@ -1,0 +1,52 @@
+"""AddOffsetsToTxn v0-v4. v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE."""
+
+from functools import partial
+from typing import Final
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.handlers.producer_errors import seen_code
+from moldau.coordination.machine import Producer
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.shards import shard_of
+from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from moldau.transactions.commands import AddPartitions
+
+FENCED_SINCE: Final = 2
+
+
+def handle_add_offsets_to_txn(
+    broker: Broker, call: Call, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | None:
+    """Have the group's partition of __consumer_offsets in the transaction."""
+    if not request.transactional_id:
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    groups = broker.coordinators.groups
+    index = groups.partition_of(request.group_id)
+    if index is None:
+        # Clients look for the group's coordinator after this, and the topic is made then.
+        index = shard_of(request.group_id, broker.settings.offsets_topic_num_partitions)
+    command = AddPartitions(
+        request.transactional_id,
+        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        frozenset({TopicPartition(groups.topic, index)}),
+        client_version=0,
+    )
+    broker.coordinators.transactions.submit(
+        request.transactional_id,
+        command,
+        lambda outcome: call.attempt(partial(_answer, call, outcome)),
+    )
+    return None
+
+
+def _answer(call: Call, outcome: object) -> None:
+    code = ErrorCode.NONE
+    if isinstance(outcome, Refusal):
+        code = seen_code(outcome.code, call.version, FENCED_SINCE)
+    call.answer(AddOffsetsToTxnResponse(error_code=code))

@@ -1,0 +1,44 @@
+"""EndTxn v0-v5. v2 PRODUCER_FENCED; v3 flexible; v5 bumps the producer's epoch (KIP-890)."""
+
+from functools import partial
+from typing import Final
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.handlers.producer_errors import seen_code
+from moldau.coordination.machine import Producer
+from moldau.coordination.refusal import Refusal
+from moldau.kernel.ids import ProducerEpoch, ProducerId
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from moldau.transactions.commands import EndTransaction
+from moldau.transactions.transaction import BUMPING
+
+BUMPING_SINCE: Final = 5
+FENCED_SINCE: Final = 2
+
+
+def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxnResponse | None:
+    """Commit or abort; the answer does not wait for the markers, which are certain to come."""
+    if not request.transactional_id:
+        return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    command = EndTransaction(
+        request.transactional_id,
+        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        request.committed,
+        BUMPING if call.version >= BUMPING_SINCE else 0,
+    )
+    broker.coordinators.transactions.submit(
+        request.transactional_id,
+        command,
+        lambda outcome: call.attempt(partial(_answer, call, outcome)),
+    )
+    return None
+
+
+def _answer(call: Call, outcome: object) -> None:
+    if isinstance(outcome, Refusal):
+        call.answer(EndTxnResponse(error_code=seen_code(outcome.code, call.version, FENCED_SINCE)))
+        return
+    assert isinstance(outcome, Producer)
+    call.answer(EndTxnResponse(producer_id=outcome.id, producer_epoch=outcome.epoch))

@@ -1,0 +1,47 @@
+"""InitializeShareGroupState v0."""
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
+    InitializeStateResult,
+    PartitionData,
+    PartitionResult,
+)
+from moldau.sharing.commands import InitializeState
+from moldau.sharing.stored_state import ShareKey
+
+
+def handle_initialize_share_group_state(
+    broker: Broker, call: Call, request: InitializeShareGroupStateRequest
+) -> None:
+    """Begin share states."""
+
+    def answered(outcomes: Outcomes) -> None:
+        call.answer(
+            InitializeShareGroupStateResponse(
+                results=[
+                    InitializeStateResult(
+                        topic_id=topic_id, partitions=[_row(*each) for each in rows]
+                    )
+                    for topic_id, rows in outcomes.items()
+                ]
+            )
+        )
+
+    ask_states(broker, call, request.group_id, request.topics, _command, answered)
+
+
+def _command(key: ShareKey, data: PartitionData) -> InitializeState:
+    return InitializeState(key, data.state_epoch, data.start_offset)
+
+
+def _row(index: int, outcome: object) -> PartitionResult:
+    if isinstance(outcome, Refusal):
+        return PartitionResult(
+            partition=index, error_code=outcome.code, error_message=outcome.message
+        )
+    return PartitionResult(partition=index)

@@ -1,0 +1,54 @@
+"""ReadShareGroupStateSummary v0-v1. v1 how many deliveries are complete."""
+
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.messages.read_share_group_state_summary import (
+    PartitionData,
+    PartitionResult,
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+    ReadStateSummaryResult,
+)
+from moldau.sharing.commands import ReadSummary, Summary
+from moldau.sharing.stored_state import ShareKey
+
+
+def handle_read_share_group_state_summary(
+    broker: Broker, call: Call, request: ReadShareGroupStateSummaryRequest
+) -> None:
+    """Tell where share groups are."""
+
+    def answered(outcomes: Outcomes) -> None:
+        call.answer(
+            ReadShareGroupStateSummaryResponse(
+                results=[
+                    ReadStateSummaryResult(
+                        topic_id=topic_id, partitions=[_row(*each) for each in rows]
+                    )
+                    for topic_id, rows in outcomes.items()
+                ]
+            )
+        )
+
+    ask_states(broker, call, request.group_id, request.topics, _command, answered)
+
+
+def _command(key: ShareKey, _data: PartitionData) -> ReadSummary:
+    return ReadSummary(key)
+
+
+def _row(index: int, outcome: object) -> PartitionResult:
+    if isinstance(outcome, Refusal):
+        return PartitionResult(
+            partition=index, error_code=outcome.code, error_message=outcome.message
+        )
+    assert isinstance(outcome, Summary), "so it is answered"
+    return PartitionResult(
+        partition=index,
+        state_epoch=outcome.state_epoch,
+        leader_epoch=outcome.leader_epoch,
+        start_offset=outcome.start_offset,
+        delivery_complete_count=outcome.delivery_complete_count,
+    )

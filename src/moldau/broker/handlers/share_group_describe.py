@@ -1,0 +1,60 @@
+"""ShareGroupDescribe v1."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from moldau.broker.authorized_operations import GROUP
+from moldau.broker.broker import Broker
+from moldau.broker.calls import Call
+from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.gathering import gather
+from moldau.broker.shares.requests import check_enabled
+from moldau.coordination.refusal import Refusal
+from moldau.protocol.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+
+def handle_share_group_describe(
+    broker: Broker, call: Call, request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse | None:
+    """Have each group told of by its coordinator, and answer when all are."""
+    group_ids = request.group_ids
+    try:
+        check_enabled(broker)
+    except Refusal as refusal:
+        return ShareGroupDescribeResponse(
+            groups=[_refused(group_id, refusal) for group_id in group_ids]
+        )
+
+    def answer(outcomes: Sequence[object]) -> None:
+        groups = [
+            _described(group_id, outcome)
+            for group_id, outcome in zip(group_ids, outcomes, strict=True)
+        ]
+        if request.include_authorized_operations:
+            for group in groups:
+                if not group.error_code:
+                    group.authorized_operations = GROUP
+        call.answer(ShareGroupDescribeResponse(groups=groups))
+
+    parts = [ShareGroupDescribeRequest(group_ids=[group_id]) for group_id in group_ids]
+    gather(
+        broker.coordinators.groups,
+        [(part.group_ids[0], asked(call, part)) for part in parts],
+        lambda outcomes: call.attempt(partial(answer, outcomes)),
+    )
+    return None
+
+
+def _described(group_id: str, outcome: object) -> DescribedGroup:
+    if isinstance(outcome, Refusal):
+        return _refused(group_id, outcome)
+    assert isinstance(outcome, ShareGroupDescribeResponse), "so it is answered"
+    return outcome.groups[0]
+
+
+def _refused(group_id: str, refusal: Refusal) -> DescribedGroup:
+    return DescribedGroup(error_code=refusal.code, error_message=refusal.message, group_id=group_id)

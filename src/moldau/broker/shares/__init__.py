@@ -1,0 +1,1 @@
+"""Records for share groups: sessions of their members, and partitions that are led here."""

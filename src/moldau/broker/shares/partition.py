@@ -1,0 +1,275 @@
+"""A share partition that is led here: its state, loaded and stored, its locks and who waits."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from moldau.broker.coordinators.persister import persist
+from moldau.broker.shares.dead_letters import Burial
+from moldau.coordination.refusal import Refusal
+from moldau.kernel.disk import DiskColdError
+from moldau.kernel.ids import Offset
+from moldau.log.errors import UNREADABLE
+from moldau.log.reading import Isolation
+from moldau.metadata.settings.allowed import duration_ms
+from moldau.protocol.errors import ErrorCode
+from moldau.replication.replica import Replica
+from moldau.sharing.commands import ReadState, WriteState
+from moldau.sharing.limits import Limits
+from moldau.sharing.partition import SharePartition
+from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
+from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+    from moldau.broker.ports import Timer
+    from moldau.metadata.settings.kafka_resources import GroupSettings
+
+Then = Callable[[Refusal | None], None]
+
+# What a leader is told by the share coordinator, and its clients by the leader.
+_SEEN_AS: Final = {
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+
+
+class Watcher(Protocol):
+    """Who waits for records of a share partition."""
+
+    def share_changed(self) -> None:
+        """There may be some now: look again, later."""
+
+
+class LedShare:
+    """One partition for one group, from when it is first asked for until it is dropped."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        key: ShareKey,
+        replica: Replica,
+        dropped: Callable[["LedShare"], None],
+    ) -> None:
+        self.key = key
+        self.replica = replica
+        self._epoch = replica.leader_epoch
+        self._broker = broker
+        self._dropped = dropped
+        self.partition: SharePartition | None = None
+        """None while it is loaded, and if it cannot be."""
+        self.error: Refusal | None = None
+        """Why it cannot be loaded."""
+        self.is_read = False
+        """Whether somebody reads the log to acquire something: others wait."""
+        self._watchers: dict[Watcher, None] = {}
+        self._timer: Timer | None = None
+        self._timer_at = 0.0
+        self._is_dropped = False
+        persist(broker, key, ReadState(key, replica.leader_epoch), self._loaded)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the partition is still led as when this began."""
+        return self.replica.log is not None and self.replica.leader_epoch == self._epoch
+
+    def settings(self) -> "GroupSettings":
+        """Return the group's settings."""
+        return self._broker.shares.settings_of(self.key.group_id)
+
+    def limits(self) -> Limits:
+        """Return what the group allows."""
+        settings = self.settings()
+        return Limits(
+            settings.share_partition_max_record_locks,
+            settings.share_delivery_count_limit,
+            settings.share_record_lock_duration_ms / 1000,
+            settings.share_renew_acknowledge_enable,
+            has_dead_letters=self._broker.shares.has_dead_letters(settings),
+        )
+
+    # Loading.
+
+    def _loaded(self, outcome: object) -> None:
+        if isinstance(outcome, Refusal):
+            self._fail(outcome)
+            return
+        assert isinstance(outcome, ShareState), "that is what a read is answered with"
+        if outcome.start_offset == UNSET:
+            self._begin(outcome)
+        else:
+            self._open(Offset(outcome.start_offset), outcome)
+
+    def _begin(self, state: ShareState) -> None:
+        """Find where the group begins: nobody has read anything yet."""
+        try:
+            start = self._reset()
+        except DiskColdError as cold:
+            self._broker.logs.warm(self.replica.partition, cold, partial(self._begin, state))
+            return
+        except UNREADABLE as error:
+            self._broker.logs.failed(self.replica.partition, error)
+            start = None
+        if start is None:
+            self._fail(Refusal(ErrorCode.FENCED_LEADER_EPOCH, "The partition is led elsewhere."))
+            return
+        self._open(start, state)
+        # Kafka stores this with the first acknowledgement: until then a restart of the leader
+        # would begin at a later record, for a group that reads the latest.
+        assert self.partition is not None, "it is open"
+        self._store(StateWrite(0, state.state_epoch, start, 0, ()), _ignored)
+
+    def _reset(self) -> Offset | None:
+        log = self.replica.log
+        if log is None:
+            return None
+        how = self.settings().share_auto_offset_reset
+        if how == "latest":
+            return log.high_watermark
+        if how == "earliest":
+            return log.log_start
+        since = self._broker.environment.now().wall_ms - duration_ms(how)
+        found = log.find_by_timestamp(since, Isolation.HIGH_WATERMARK)
+        return log.high_watermark if found is None else found.offset
+
+    def _open(self, start: Offset, state: ShareState) -> None:
+        self.partition = SharePartition(start, state.state_epoch, state.batches)
+        log = self.replica.log
+        if log is not None:
+            self.partition.log_begins_at(log.log_start)
+        self._bury()
+        self.wake()
+
+    def _fail(self, refusal: Refusal) -> None:
+        self.error = _seen(refusal)
+        self.wake()
+
+    # Waiting.
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody when there may be more to acquire."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Tell it no more."""
+        self._watchers.pop(watcher, None)
+
+    def wake(self) -> None:
+        """Have those who wait look again."""
+        for watcher in self._watchers:
+            watcher.share_changed()
+
+    # Changing.
+
+    def acknowledge(self, member_id: str, said: Sequence[Acknowledgement], then: Then) -> None:
+        """Take what a member says of its records; `then` hears when it is stored, or why not."""
+        if self.partition is None:
+            then(Refusal(ErrorCode.INVALID_RECORD_STATE, "Nothing of it is acquired."))
+            return
+        now = self._broker.environment.now().monotonic
+        try:
+            write = self.partition.acknowledge(member_id, said, limits=self.limits(), now=now)
+        except Refusal as refusal:
+            then(refusal)
+            return
+        self._store(write, then)
+
+    def release(self, member_id: str, then: Then) -> None:
+        """Give back what a member has acquired."""
+        if self.partition is None:
+            then(None)
+        else:
+            self._store(self.partition.release(member_id, self.limits()), then)
+
+    def changed(self) -> None:
+        """Something was acquired: there are locks to be watched."""
+        self._set_timer()
+        self.wake()
+
+    def _store(self, write: StateWrite | None, then: Then) -> None:
+        self._set_timer()
+        if write is None:
+            then(None)
+            return
+        command = WriteState(
+            self.key,
+            write.state_epoch,
+            self._epoch,
+            write.start_offset,
+            write.delivery_complete_count,
+            write.batches,
+        )
+        persist(self._broker, self.key, command, partial(self._stored, write, then))
+
+    def _stored(self, write: StateWrite, then: Then, outcome: object) -> None:
+        refusal = outcome if isinstance(outcome, Refusal) else None
+        assert self.partition is not None, "it has something to store"
+        self.partition.written(write.number, is_stored=refusal is None)
+        if refusal is not None and refusal.code not in _PASSING:
+            # Somebody else leads the partition, or the state was begun anew: forget this one.
+            self.drop()
+        self._set_timer()
+        self._bury()
+        self.wake()
+        then(None if refusal is None else _seen(refusal))
+
+    def drop(self) -> None:
+        """Forget all of it; what was stored stays."""
+        self._is_dropped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._dropped(self)
+
+    # Locks.
+
+    def _set_timer(self) -> None:
+        assert self.partition is not None, "only then there are locks"
+        at = None if self._is_dropped else self.partition.next_deadline
+        if at is None or (self._timer is not None and self._timer_at <= at):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self._broker.environment.at(at, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        assert self.partition is not None, "it had locks"
+        now = self._broker.environment.now().monotonic
+        write = self.partition.expire(self.limits(), now)
+        self._store(write, _ignored)
+        self._bury()
+        self.wake()
+
+    # Dead letters.
+
+    def _bury(self) -> None:
+        """Have what is given up put into the dead letter topic, and be done with it then."""
+        assert self.partition is not None, "it is open"
+        for batch in () if self._is_dropped else self.partition.take_dying():
+            Burial(self._broker, self, batch, partial(self._buried, batch)).go_on()
+
+    def _buried(self, batch: StateBatch) -> None:
+        assert self.partition is not None, "it is open"
+        self._store(self.partition.died(batch), _ignored)
+        self.wake()
+
+
+_PASSING: Final = frozenset(
+    code for code, seen in _SEEN_AS.items() if seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
+)
+
+
+def _seen(refusal: Refusal) -> Refusal:
+    code = _SEEN_AS.get(refusal.code, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return Refusal(code, refusal.message)
+
+
+def _ignored(_refusal: Refusal | None) -> None:
+    """If it is not stored, a record may be delivered once more than it should be."""

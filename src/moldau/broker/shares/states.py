@@ -1,0 +1,77 @@
+"""Requests about share states, asked of their coordinator partition by partition."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from moldau.broker.calls import Call
+from moldau.broker.coordinators.gathering import gather
+from moldau.coordination.refusal import Refusal
+from moldau.kernel.ids import TopicId
+from moldau.sharing.stored_state import ShareKey
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+
+
+class _Partition(Protocol):
+    partition: int
+
+
+AnyPartition_co = TypeVar("AnyPartition_co", bound=_Partition, covariant=True)
+
+
+class Topic(Protocol[AnyPartition_co]):
+    """A topic as these requests name it."""
+
+    @property
+    def topic_id(self) -> bytes:
+        """Its id."""
+
+    @property
+    def partitions(self) -> Sequence[AnyPartition_co]:
+        """What is asked of it."""
+
+
+Outcomes = Mapping[bytes, Sequence[tuple[int, object]]]
+"""By topic: each partition's number, and what the coordinator says or a `Refusal`."""
+
+
+def ask_states(
+    broker: "Broker",
+    call: Call,
+    group_id: str,
+    topics: Sequence[Topic[AnyPartition_co]],
+    command_of: Callable[[ShareKey, AnyPartition_co], object],
+    then: Callable[[Outcomes], None],
+) -> None:
+    """Ask for all partitions; `then` gets the answers together.
+
+    `command_of` may refuse a partition.
+    """
+    keys = [
+        (ShareKey(group_id, TopicId(topic.topic_id), each.partition), each)
+        for topic in topics
+        for each in topic.partitions
+        if group_id
+    ]
+    outcomes: dict[ShareKey, object] = {}
+    commands: dict[ShareKey, object] = {}
+    for key, each in keys:
+        try:
+            commands[key] = command_of(key, each)
+        except Refusal as refusal:
+            outcomes[key] = refusal
+
+    def answered(answers: Sequence[object]) -> None:
+        outcomes.update(zip(commands, answers, strict=True))
+        by_topic: dict[bytes, list[tuple[int, object]]] = {}
+        for key, _ in keys:
+            by_topic.setdefault(key.topic_id, []).append((key.partition, outcomes[key]))
+        then(by_topic)
+
+    gather(
+        broker.coordinators.shares,
+        [(str(key), command) for key, command in commands.items()],
+        lambda answers: call.attempt(partial(answered, answers)),
+    )

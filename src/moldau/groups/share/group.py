@@ -1,0 +1,155 @@
+"""A share group: its members, what each shall read, and which partitions have a share state."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple, NoReturn
+
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.group import GroupType
+from moldau.groups.share import records
+from moldau.groups.share.assignor import Assignment
+from moldau.kernel.ids import TopicId
+from moldau.metadata.topics import Topics
+from moldau.protocol.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMember:
+    """A member, as recorded."""
+
+    member_id: str
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed: tuple[str, ...] = ()
+    epoch: int = 0
+    previous_epoch: int = 0
+    assigned: Assignment = field(default_factory=dict)
+
+
+class NamedPartitions(NamedTuple):
+    """Partitions of a topic, with its name: the id alone says nothing when the topic is gone."""
+
+    name: str
+    partitions: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTopics:
+    """For which partitions there is a share state, or will be, or will be no more."""
+
+    initializing: Mapping[TopicId, NamedPartitions] = field(default_factory=dict)
+    initialized: Mapping[TopicId, NamedPartitions] = field(default_factory=dict)
+    deleting: Mapping[TopicId, str] = field(default_factory=dict)
+
+
+class ShareGroup:
+    """Durable, apart from the deadlines; a `groups.group.Group`."""
+
+    type = GroupType.SHARE
+    protocol_type = "share"
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.assignment_epoch = 0
+        self.assignment_ms = 0
+        self.members: dict[str, ShareMember] = {}
+        self.targets: dict[str, Assignment] = {}
+        self.topics = SharedTopics()
+        # Soft.
+        self.deadlines: dict[str, float] = {}
+        """When a member is given up that is not heard of."""
+        self.initializing_since = float("-inf")
+        """When share states were asked for last that are not there yet."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members."""
+        return not self.members
+
+    @property
+    def state_name(self) -> str:
+        """Its state in Kafka's words."""
+        return "Empty" if self.is_empty else "Stable"
+
+    # No offsets are committed for share groups.
+
+    def _refuse_offsets(self) -> NoReturn:
+        raise Refusal(
+            ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group."
+        )
+
+    def check_offset_commit(
+        self,
+        member_id: str,  # noqa: ARG002
+        instance_id: str | None,  # noqa: ARG002
+        epoch: int,  # noqa: ARG002
+        *,
+        is_transactional: bool,  # noqa: ARG002
+        version: int,  # noqa: ARG002
+    ) -> None:
+        """Refuse."""
+        self._refuse_offsets()
+
+    def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:  # noqa: ARG002
+        """Refuse."""
+        self._refuse_offsets()
+
+    def check_offset_delete(self) -> None:
+        """Refuse."""
+        self._refuse_offsets()
+
+    def check_delete(self) -> None:
+        """Refuse while there are members."""
+        self.check_empty()
+
+    def check_empty(self) -> None:
+        """Refuse what may not be done under the eyes of members."""
+        if not self.is_empty:
+            raise Refusal(ErrorCode.NON_EMPTY_GROUP, f"Group {self.group_id} has members.")
+
+    def is_subscribed_to(self, topic: str) -> bool:  # noqa: ARG002
+        """Return False: nothing of what is committed is in use."""
+        return False
+
+    def expires_offsets_since(self, commit_ms: int) -> int | None:  # noqa: ARG002
+        """Return None: there are no offsets."""
+        return None
+
+    def tombstones(self) -> Iterator[StoredRecord]:
+        """Return the records that make the group forgotten."""
+        for member_id in self.members:
+            yield records.current_assignment(self.group_id, member_id, None)
+        for member_id in self.targets:
+            yield records.target(self.group_id, member_id, None)
+        yield records.target_epoch(self.group_id, None)
+        for member_id in self.members:
+            yield records.member(self.group_id, member_id, None)
+        if self.topics != SharedTopics():
+            yield records.shared_topics(self.group_id, None)
+        yield records.epoch(self.group_id, None)
+
+
+def subscribed_topics(
+    members: Iterable[ShareMember], topics: Topics
+) -> dict[TopicId, NamedPartitions]:
+    """Return what members want to read, as far as there is such a topic, in order of names."""
+    names = {name for member in members for name in member.subscribed}
+    found = [topic for name in sorted(names) if (topic := topics.find(name)) is not None]
+    return {
+        topic.topic_id: NamedPartitions(topic.name, frozenset(topic.partitions)) for topic in found
+    }
+
+
+def hash_of(topics: Mapping[TopicId, NamedPartitions]) -> int:
+    """Return a number that changes when a topic comes, grows or goes; 0 without topics."""
+    if not topics:
+        return 0
+    digest = blake2b(digest_size=8)
+    for topic_id, (name, partitions) in topics.items():
+        digest.update(topic_id + name.encode() + b"\0%d\0" % len(partitions))
+    return int.from_bytes(digest.digest(), "big", signed=True)

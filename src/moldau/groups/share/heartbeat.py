@@ -1,0 +1,287 @@
+"""Members of share groups join, tell that they are there, and leave."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moldau.coordination.machine import Asked, Decision, Effect, SetTimer, Ticket
+from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.share import records
+from moldau.groups.share.assignor import Assignment, assign
+from moldau.groups.share.commands import InitializeShares, ShareSessionTimer
+from moldau.groups.share.finding import find_share_group
+from moldau.groups.share.group import ShareGroup, ShareMember, hash_of, subscribed_topics
+from moldau.groups.share.initializing import begin_initializing
+from moldau.kernel.clock import Instant
+from moldau.metadata.settings.effective import group_settings
+from moldau.metadata.settings.kafka_resources import GroupSettings
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages import share_group_heartbeat as wire
+from moldau.protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+
+JOINING = 0
+LEAVING = -1
+
+
+def decide_heartbeat(
+    machine: "GroupMachine",
+    asked: Asked[ShareGroupHeartbeatRequest],
+    ticket: Ticket,
+    now: Instant,
+) -> Decision:
+    """Let a member join, stay or leave."""
+    request = asked.request
+    _check(request)
+    if request.member_epoch == LEAVING:
+        return _leave(machine, request)
+    group = find_share_group(machine, request.group_id, create=request.member_epoch == JOINING)
+    settings = group_settings(machine.context.settings, machine.context.configs_of(group.group_id))
+    member = _member(machine, group, request)
+    return _Heartbeat(machine, group, settings, member, asked, now).decide(ticket)
+
+
+def decide_expiry(machine: "GroupMachine", key: ShareSessionTimer, now: Instant) -> Decision:
+    """Give up a member that was not heard of."""
+    group = machine.groups.get(key.group_id)
+    if not isinstance(group, ShareGroup) or key.member_id not in group.members:
+        return Decision()
+    deadline = group.deadlines.get(key.member_id, now.monotonic)
+    if deadline > now.monotonic:
+        return Decision(effects=[SetTimer(key, deadline)])
+    return Decision(_removal(machine, group, key.member_id))
+
+
+def begin_sessions(machine: "GroupMachine", now: Instant) -> list[Effect]:
+    """Give all members the time to be heard of again: who coordinates them now does not know."""
+    effects: list[Effect] = []
+    for group in machine.groups.values():
+        if isinstance(group, ShareGroup):
+            settings = group_settings(
+                machine.context.settings, machine.context.configs_of(group.group_id)
+            )
+            until = now.monotonic + settings.share_session_timeout_ms / 1000
+            for member_id in group.members:
+                group.deadlines[member_id] = until
+                effects.append(SetTimer(ShareSessionTimer(group.group_id, member_id), until))
+    return effects
+
+
+def _check(request: ShareGroupHeartbeatRequest) -> None:
+    def refuse(words: str) -> Refusal:
+        return Refusal(ErrorCode.INVALID_REQUEST, words)
+
+    if not request.member_id.strip():
+        raise refuse("MemberId can't be empty.")
+    if not request.group_id.strip():
+        raise refuse("GroupId can't be empty.")
+    if request.rack_id is not None and not request.rack_id.strip():
+        raise refuse("RackId can't be empty.")
+    if request.member_epoch == JOINING and not request.subscribed_topic_names:
+        raise refuse("SubscribedTopicNames must be set in first request.")
+    if request.member_epoch < LEAVING:
+        raise refuse("MemberEpoch is invalid.")
+
+
+def _member(
+    machine: "GroupMachine", group: ShareGroup, request: ShareGroupHeartbeatRequest
+) -> ShareMember:
+    member = group.members.get(request.member_id)
+    if member is None:
+        if request.member_epoch != JOINING:
+            raise Refusal(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {request.member_id} is not a member of group {group.group_id}.",
+            )
+        size_max = machine.context.settings.group_share_max_size
+        if len(group.members) >= size_max:
+            raise Refusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, f"The share group has {size_max} members already."
+            )
+        return ShareMember(request.member_id)
+    if request.member_epoch not in (JOINING, member.epoch, member.previous_epoch) or (
+        request.member_epoch > member.epoch
+    ):
+        raise Refusal(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The member is at epoch {member.epoch}, not {request.member_epoch}:"
+            " it has to give up its partitions and join again.",
+        )
+    return member
+
+
+class _Heartbeat:
+    """A heartbeat of a member that is allowed to be in the group."""
+
+    def __init__(
+        self,
+        machine: "GroupMachine",
+        group: ShareGroup,
+        settings: GroupSettings,
+        member: ShareMember,
+        asked: Asked[ShareGroupHeartbeatRequest],
+        now: Instant,
+    ) -> None:
+        self._group = group
+        self._settings = settings
+        self._member = member
+        self._asked = asked
+        self._now = now
+        self._retry_ms = machine.context.settings.group_share_initialize_retry_interval_ms
+        self._records: list[StoredRecord] = []
+        names = asked.request.subscribed_topic_names
+        rack_id = asked.request.rack_id
+        self._updated = replace(
+            member,
+            rack_id=member.rack_id if rack_id is None else rack_id,
+            subscribed=member.subscribed if names is None else tuple(sorted(set(names))),
+            client_id=asked.client_id,
+            client_host=asked.client_host,
+        )
+        members = {**group.members, member.member_id: self._updated}
+        self._members = members
+        self._topics = subscribed_topics(members.values(), machine.context.image.topics)
+
+    def decide(self, ticket: Ticket) -> Decision:
+        """Bring group, targets and member to what they have to be now, in this order."""
+        group, member_id = self._group, self._member.member_id
+        is_known = member_id in group.members
+        if self._updated != self._member or not is_known:
+            self._records.append(records.member(group.group_id, member_id, self._updated))
+        group_epoch = self._group_epoch(is_known=is_known)
+        assignment_epoch, targets = self._targets(group_epoch)
+        member = self._reconciled(assignment_epoch, targets.get(member_id, {}))
+        effects = self._keep_alive(member_id)
+        response = self._response(member)
+        initializing = begin_initializing(group, self._topics, self._now, self._retry_ms)
+        if initializing is None:
+            return Decision(self._records, response, effects)
+        record, start_offsets = initializing
+        self._records.append(record)
+        effects.append(
+            InitializeShares(group.group_id, group_epoch, start_offsets, ticket, response)
+        )
+        return Decision(self._records, None, effects)
+
+    def _group_epoch(self, *, is_known: bool) -> int:
+        group = self._group
+        hashed = hash_of(self._topics)
+        has_changed = (
+            not is_known
+            or self._updated.subscribed != self._member.subscribed
+            or hashed != group.metadata_hash
+            or (group.epoch <= group.assignment_epoch and self._has_unassigned())
+        )
+        if not has_changed:
+            return group.epoch
+        self._records.append(records.epoch(group.group_id, (group.epoch + 1, hashed)))
+        return group.epoch + 1
+
+    def _assignable(self) -> Assignment:
+        """What has a share state, of the topics that members want to read."""
+        initialized = self._group.topics.initialized
+        return {
+            topic_id: initialized[topic_id].partitions & topic.partitions
+            for topic_id, topic in self._topics.items()
+            if topic_id in initialized
+        }
+
+    def _has_unassigned(self) -> bool:
+        assigned: dict[bytes, set[int]] = {}
+        for target in self._group.targets.values():
+            for topic_id, partitions in target.items():
+                assigned.setdefault(topic_id, set()).update(partitions)
+        return any(
+            assigned.get(topic_id, set()) != partitions
+            for topic_id, partitions in self._assignable().items()
+        )
+
+    def _targets(self, group_epoch: int) -> tuple[int, Mapping[str, Assignment]]:
+        group, now_ms = self._group, self._now.wall_ms
+        due_ms = group.assignment_ms + self._settings.share_assignment_interval_ms
+        # A clock that was set back must not hold it up.
+        is_early = group.assignment_ms <= now_ms < due_ms
+        if group_epoch <= group.assignment_epoch or is_early:
+            return group.assignment_epoch, group.targets
+        ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
+        subscriptions = {
+            member_id: frozenset(ids[name] for name in member.subscribed if name in ids)
+            for member_id, member in self._members.items()
+        }
+        targets = assign(subscriptions, self._assignable(), group.targets)
+        for member_id, target in targets.items():
+            if group.targets.get(member_id) != target:
+                self._records.append(records.target(group.group_id, member_id, target))
+        self._records.append(records.target_epoch(group.group_id, (group_epoch, now_ms)))
+        return group_epoch, targets
+
+    def _reconciled(self, assignment_epoch: int, target: Assignment) -> ShareMember:
+        member = self._updated
+        if member.epoch == assignment_epoch and member.assigned == target:
+            return member
+        member = replace(
+            member, epoch=assignment_epoch, previous_epoch=member.epoch, assigned=target
+        )
+        self._records.append(
+            records.current_assignment(self._group.group_id, member.member_id, member)
+        )
+        return member
+
+    def _keep_alive(self, member_id: str) -> list[Effect]:
+        group = self._group
+        until = self._now.monotonic + self._settings.share_session_timeout_ms / 1000
+        has_timer = member_id in group.deadlines
+        group.deadlines[member_id] = until
+        if has_timer:
+            return []
+        return [SetTimer(ShareSessionTimer(group.group_id, member_id), until)]
+
+    def _response(self, member: ShareMember) -> ShareGroupHeartbeatResponse:
+        response = ShareGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=self._settings.share_heartbeat_interval_ms,
+        )
+        request = self._asked.request
+        if (
+            request.subscribed_topic_names is not None
+            or request.member_epoch == JOINING
+            or member.assigned != self._member.assigned
+        ):
+            response.assignment = wire.Assignment(
+                topic_partitions=[
+                    wire.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+                    for topic_id, partitions in member.assigned.items()
+                ]
+            )
+        return response
+
+
+def _leave(machine: "GroupMachine", request: ShareGroupHeartbeatRequest) -> Decision:
+    group = find_share_group(machine, request.group_id)
+    if request.member_id not in group.members:
+        raise Refusal(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Member {request.member_id} is not a member of group {group.group_id}.",
+        )
+    response = ShareGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    return Decision(_removal(machine, group, request.member_id), response)
+
+
+def _removal(machine: "GroupMachine", group: ShareGroup, member_id: str) -> list[StoredRecord]:
+    rest = [member for member in group.members.values() if member.member_id != member_id]
+    topics = subscribed_topics(rest, machine.context.image.topics)
+    return [
+        records.current_assignment(group.group_id, member_id, None),
+        records.target(group.group_id, member_id, None),
+        records.member(group.group_id, member_id, None),
+        records.epoch(group.group_id, (group.epoch + 1, hash_of(topics))),
+    ]
