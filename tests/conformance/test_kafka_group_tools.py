@@ -1,4 +1,4 @@
-"""Our faces of Kafka's tools for groups and transactions beside Kafka's own, at Apache Kafka."""
+"""Our faces of Kafka's tools for groups and transactions beside Kafka's own."""
 
 import re
 import shutil
@@ -7,36 +7,45 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import moldau
 from tests.conformance import jars
-from tests.conformance.apache_kafka import ApacheKafka, apache_kafka
 from tests.conformance.both_tools import Tools
+from tests.conformance.brokers import run_broker
 
 SECONDS_MAX = 60
 RECORDS = 12
 
 
+class Served(NamedTuple):
+    """A broker, and where its logs are."""
+
+    bootstrap_servers: str
+    data_directory: Path
+
+
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     jars.server_classpath()
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
-    with apache_kafka(tmp_path_factory.mktemp("kafka"), settings) as running:
-        yield running
+    directory = tmp_path_factory.mktemp("broker")
+    with run_broker(directory, settings) as running:
+        yield Served(running.bootstrap_servers, directory / "data")
 
 
 @pytest.fixture
-def tools(kafka: ApacheKafka, tmp_path: Path) -> Tools:
-    return Tools(kafka.bootstrap_servers, tmp_path)
+def tools(served: Served, tmp_path: Path) -> Tools:
+    return Tools(served.bootstrap_servers, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def topic(kafka: ApacheKafka) -> str:
-    with moldau.Admin(kafka.bootstrap_servers) as admin:
+def topic(served: Served) -> str:
+    with moldau.Admin(served.bootstrap_servers) as admin:
         admin.create_topic("beside", 3, 1)
-    with moldau.Producer(kafka.bootstrap_servers) as producer:
+    with moldau.Producer(served.bootstrap_servers) as producer:
         for number in range(RECORDS):
             producer.send("beside", b"%d" % number, partition=number % 3)
     return "beside"
@@ -76,9 +85,9 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_idle_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+def test_idle_groups(served: Served, tools: Tools, topic: str) -> None:
     name, group = "kafka-consumer-groups", ("--group", "idle")
-    with moldau.Admin(kafka.bootstrap_servers) as admin:
+    with moldau.Admin(served.bootstrap_servers) as admin:
         admin.alter_group_offsets("idle", {moldau.TopicPartition(topic, 0): 2})
     tools.check(name, "--describe", *group)
     tools.check(name, "--describe", *group, "--members")
@@ -101,17 +110,17 @@ def test_idle_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_groups_with_members(kafka: ApacheKafka, tools: Tools, topic: str, protocol: str) -> None:
+def test_groups_with_members(served: Served, tools: Tools, topic: str, protocol: str) -> None:
     name, group = "kafka-consumer-groups", ("--group", f"busy-{protocol}")
     consumer = moldau.Consumer(
-        kafka.bootstrap_servers,
+        served.bootstrap_servers,
         group_id=group[1],
         group_protocol=protocol,
         auto_offset_reset="earliest",
         auto_commit_interval_ms=100,
         group_instance_id="one" if protocol == "classic" else "",
     )
-    with polling(consumer, topic), moldau.Admin(kafka.bootstrap_servers) as admin:
+    with polling(consumer, topic), moldau.Admin(served.bootstrap_servers) as admin:
         wait_until(lambda: len(admin.list_group_offsets(group[1])) == 3)
         tools.check(name, "--describe", *group, "--offsets", "--verbose", normal=in_order)
         tools.check(name, "--describe", *group, "--members", "--verbose")
@@ -122,12 +131,12 @@ def test_groups_with_members(kafka: ApacheKafka, tools: Tools, topic: str, proto
         tools.check("kafka-groups", "--list", "--group-type", protocol, normal=in_order)
 
 
-def test_share_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+def test_share_groups(served: Served, tools: Tools, topic: str) -> None:
     name, group = "kafka-share-groups", ("--group", "shared")
-    with moldau.Admin(kafka.bootstrap_servers) as admin:
+    with moldau.Admin(served.bootstrap_servers) as admin:
         resource = moldau.ConfigResource(moldau.ResourceType.GROUP, "shared")
         admin.alter_configs(resource, set={"share.auto.offset.reset": "earliest"})
-    with polling(moldau.ShareConsumer(kafka.bootstrap_servers, group_id="shared"), topic):
+    with polling(moldau.ShareConsumer(served.bootstrap_servers, group_id="shared"), topic):
         tools.check(name, "--describe", *group, "--members", "--verbose")
         tools.check(name, "--describe", *group, "--state", "--verbose")
         tools.check(name, "--delete", *group)
@@ -136,7 +145,7 @@ def test_share_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
     tools.check(name, "--list", "--state")
     console = ("kafka-console-share-consumer", *group, "--topic", topic, "--timeout-ms", "20000")
     words = ("--max-messages", "2", "--formatter-property", "print.delivery=true")
-    with moldau.Producer(kafka.bootstrap_servers) as producer:
+    with moldau.Producer(served.bootstrap_servers) as producer:
         producer.send(topic, b"again", partition=0)
         producer.send(topic, b"again", partition=0)
     assert tools.ours(*console, *words, "--release") == (0, "Delivery:1\tagain\n" * 2)
@@ -150,9 +159,9 @@ def test_share_groups(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
     tools.check(name, "--delete", *group)
 
 
-def test_transactions(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+def test_transactions(served: Served, tools: Tools, topic: str) -> None:
     name = "kafka-transactions"
-    with moldau.Producer(kafka.bootstrap_servers, transactional_id="open") as producer:
+    with moldau.Producer(served.bootstrap_servers, transactional_id="open") as producer:
         producer.init_transactions()
         producer.begin_transaction()
         producer.send(topic, b"not yet", partition=1)
@@ -172,9 +181,9 @@ def test_transactions(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
     tools.check(name, "describe", "--transactional-id", "absent")
 
 
-def test_dumps_of_coordinators(kafka: ApacheKafka, tools: Tools, topic: str) -> None:
+def test_dumps_of_coordinators(served: Served, tools: Tools, topic: str) -> None:
     """What the other tests left behind, and a little more for when this one runs alone."""
-    with moldau.Admin(kafka.bootstrap_servers) as admin:
+    with moldau.Admin(served.bootstrap_servers) as admin:
         admin.alter_group_offsets("dumped", {moldau.TopicPartition(topic, 0): 2})
     for option, state in (
         ("--offsets-decoder", "__consumer_offsets"),
@@ -182,7 +191,7 @@ def test_dumps_of_coordinators(kafka: ApacheKafka, tools: Tools, topic: str) -> 
         ("--share-group-state-decoder", "__share_group_state"),
     ):
         # Copies, because the broker goes on writing.
-        for folder in kafka.data_directory.glob(f"{state}-*"):
+        for folder in served.data_directory.glob(f"{state}-*"):
             shutil.copytree(folder, tools.directory / folder.name)
         files = [path for path in tools.directory.glob(f"{state}-*/*.log") if path.stat().st_size]
         if files:

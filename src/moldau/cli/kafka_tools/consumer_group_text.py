@@ -215,9 +215,17 @@ def delete(admin: "Admin", options: argparse.Namespace) -> None:
     names = options.group
     if options.all_groups:
         names = [group.group_id for group in consumer_groups(admin)]
+    print_deleted(names, failed_deletes(admin, names), "consumer")
+
+
+def failed_deletes(admin: "Admin", names: Iterable[str]) -> dict[str, str]:
+    """Delete groups; return why some could not be, in Java's words whatever the broker says."""
     answers = admin.delete_groups(names)
-    failed = {name: java_text(error) for name, error in answers.items() if error is not None}
-    print_deleted(names, failed, "consumer")
+    return {
+        name: java_text(KafkaError(error.code, name))
+        for name, error in answers.items()
+        if error is not None
+    }
 
 
 def print_deleted(names: Iterable[str], failed: Mapping[str, str], kind: str) -> None:

@@ -16,6 +16,7 @@ from moldau.cli.kafka_tools.consumer_group_offsets import (
 from moldau.cli.kafka_tools.consumer_group_text import (
     chosen,
     coordinator_text,
+    failed_deletes,
     partitions_text,
     print_deleted,
 )
@@ -131,8 +132,7 @@ def delete(admin: "Admin", options: argparse.Namespace) -> None:
     listed = admin.list_groups(types=["share"])
     names = _named(admin, options)
     failed = {name: reason for name in names if (reason := _refusal(name, listed))}
-    answers = admin.delete_groups([name for name in names if name not in failed])
-    failed |= {name: java_text(error) for name, error in answers.items() if error is not None}
+    failed |= failed_deletes(admin, [name for name in names if name not in failed])
     print_deleted(names, failed, "share")
 
 
