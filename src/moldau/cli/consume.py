@@ -86,7 +86,7 @@ def _work(options: argparse.Namespace) -> None:
         if options.from_beginning:
             config["auto.offset.reset"] = "earliest"
     with Consumer(options.bootstrap_server, config=config) as consumer:
-        if config.get("group.id"):
+        if options.group is not None:
             consumer.subscribe(*options.topics)
         elif since_ms is not None:
             assign(consumer, options.topics, options.partition)

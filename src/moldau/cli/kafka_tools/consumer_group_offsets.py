@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moldau.cli.frame import CommandError, UsageError
+from moldau.cli.frame import CommandError, UsageError, complain
 from moldau.cli.group_offsets import (
     Plan,
     Target,
@@ -89,7 +89,7 @@ def _plan(admin: "Admin", name: str, options: argparse.Namespace) -> Plan:
         plans = read_csv(options.from_file, options.group or ())
         if name not in plans:
             print(f"\nError: No reset plan for group {name} found")
-        return within(admin, plans.get(name, {}))
+        return _told(within(admin, plans.get(name, {})))
     current = {key: at.offset for key, at in committed_offsets(admin, name).items()}
     partitions = sorted(current) if options.all_topics else partitions_of(admin, options.topic)
     try:
@@ -97,6 +97,16 @@ def _plan(admin: "Admin", name: str, options: argparse.Namespace) -> Plan:
     except CommandError as error:
         raise UsageError(str(error)) from None
     say_silent(plan)
+    return _told(plan)
+
+
+def _told(plan: Plan) -> Plan:
+    """Say where an offset was asked for that there is not."""
+    for key in plan.moved:
+        complain(
+            f"warning: the new offset is outside of {key}: {plan.offsets[key]} is taken",
+            "kafka-consumer-groups",
+        )
     return plan
 
 
