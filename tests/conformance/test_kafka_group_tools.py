@@ -159,6 +159,27 @@ def test_share_groups(served: Served, tools: Tools, topic: str) -> None:
     tools.check(name, "--delete", *group)
 
 
+def test_consuming_in_turns(served: Served, tools: Tools) -> None:
+    with moldau.Admin(served.bootstrap_servers) as admin:
+        admin.create_topic("in-turns", 3, 1)
+    with moldau.Producer(served.bootstrap_servers) as producer:
+        for number in range(RECORDS):
+            producer.send("in-turns", b"%d" % number, partition=number % 3)
+    words = ("--topic", "in-turns", "--group", "turns", "--from-beginning", "--max-messages", "4")
+    parts = [
+        consume("kafka-console-consumer", *words)
+        for consume in (tools.ours, tools.theirs, tools.ours)
+    ]
+    assert [code for code, _ in parts] == [0, 0, 0]
+    read = [int(line) for _, text in parts for line in text.splitlines()]
+    assert sorted(read) == list(range(RECORDS)), "each once, whoever has read it"
+    tools.check(
+        "kafka-consumer-perf-test",
+        *("--topic", "in-turns", "--num-records", f"{RECORDS}"),
+        normal=lambda text: re.sub(r"\d+(\.\d+)?", "N", text),
+    )
+
+
 def test_transactions(served: Served, tools: Tools, topic: str) -> None:
     name = "kafka-transactions"
     with moldau.Producer(served.bootstrap_servers, transactional_id="open") as producer:
