@@ -15,7 +15,6 @@ from moldau.client.share_consumer import Acknowledged, AcknowledgeType, ShareCon
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.brokers import run_apache, run_moldau
-from tests.conformance.test_readme import examples, run_example
 from tests.fault_proxy import FaultProxy
 from tests.wire import wait_for
 
@@ -234,8 +233,6 @@ def test_what_a_closed_consumer_held_goes_to_others_at_once(
 def test_aborted_records_and_markers_are_passed_over(
     served: Served, topic: str, consume: Callable[..., ShareConsumer]
 ) -> None:
-    if "moldau" in topic:
-        pytest.skip("transactions are to come")
     with Producer(served.bootstrap_servers, transactional_id=topic) as producer:
         producer.init_transactions()
         for number in range(4):
@@ -359,8 +356,3 @@ def test_cut_connections_lose_no_record(
     taken = {(*each.partition, n) for each in told if not each.error for n in each.offsets}
     while again := members[0].poll(LOCK_MS):
         assert not taken.intersection((each.topic, each.partition, each.offset) for each in again)
-
-
-@pytest.mark.parametrize("example", examples("ShareConsumer", is_with=True))
-def test_the_documentation_is_right(served: Served, example: str) -> None:
-    run_example(example, served.bootstrap_servers)

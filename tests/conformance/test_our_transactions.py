@@ -30,10 +30,9 @@ from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.conformance.apache_kafka import apache_kafka
 from tests.conformance.brokers import run_moldau
-from tests.conformance.test_readme import examples, run_example
 from tests.fault_proxy import FaultProxy
 
-BROKERS = ["apache", "apache-v1"]  # "moldau" comes in here with its transaction coordinator
+BROKERS = ["moldau", "apache", "apache-v1"]
 
 SETTINGS = {
     "unstable.api.versions.enable": "true",
@@ -66,6 +65,7 @@ def served(
         proxy.is_calm = True
         settings = {"advertised.listeners": f"PLAINTEXT://{proxy.bootstrap_servers}"}
         if request.param == "moldau":
+            settings["transaction.two.phase.commit.enable"] = "true"
             with run_moldau(directory, settings) as broker:
                 proxy.target = broker.host, broker.port
                 yield Served(proxy, is_v2=True, keeps_prepared=True)
@@ -435,8 +435,3 @@ def open_producers(admin: Admin, place: TopicPartition) -> list[ActiveProducer]:
     found = admin.describe_producers([place])[place]
     assert isinstance(found, tuple)
     return [each for each in found if each.transaction_start_offset >= 0]
-
-
-@pytest.mark.parametrize("example", examples("transactional_id", is_with=True))
-def test_the_documentation_is_right(served: Served, example: str) -> None:
-    run_example(example, served.servers)

@@ -48,7 +48,7 @@ _BUFFER: Final = "unless it is set, the system fits the buffer to each connectio
 _CODE: Final = "no setting names code to load"
 _CREATED: Final = "when the topic is created"
 _FIVE_SECONDS: Final = "written every five seconds, if it has changed"
-_GROUPS: Final = "comes with groups"
+_STREAMS: Final = "comes with groups of Kafka Streams (KIP-1071)"
 _LOOP: Final = "one event loop serves a broker; for more cores, start more brokers"
 _PARKED: Final = "a parked request leaves the waiting room when it is answered; nothing is purged"
 _QUOTAS: Final = "comes with quotas"
@@ -240,7 +240,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "errors.deadletterqueue.auto.create.topics.enable": "a dead letter topic has to be created",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
-    "group.*": _GROUPS,
+    "group.streams.*": _STREAMS,
     "group.coordinator.append.linger.ms": "what is decided in one turn of the loop is one write",
     "group.coordinator.background.threads": _LOOP,
     "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
@@ -352,7 +352,7 @@ GROUP_HONOURED: Final[Table] = {
 TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
-    GroupSettings: (GROUP_HONOURED, {"*": _GROUPS}),
+    GroupSettings: (GROUP_HONOURED, {"streams.*": _STREAMS}),
     ClientMetricsSettings: ({"interval.ms": "", "match": "", "metrics": ""}, {}),
     BrokerQuotaSettings: ({}, {"*": _QUOTAS}),
     ClientQuotaSettings: ({}, {"*": _QUOTAS}),
