@@ -3,30 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.commands import script
 from tests.conformance import jars
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.both_tools import Tools
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.sample_log import SampleLog
-
-CLASSES = {
-    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
-    "kafka-configs": "kafka.admin.ConfigCommand",
-    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
-    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
-    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
-    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
-}
-
-LOGGED = re.compile(r"\d{4}-\d\d-\d\dT\S+ \S+ (ERROR|WARN) |\tat |Option --property is deprecated")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,42 +18,9 @@ def _java() -> None:
     jars.server_classpath()
 
 
-class Tools:
-    """Both tools of a name, told which broker to ask."""
-
-    def __init__(self, broker: RunningBroker, directory: Path) -> None:
-        self.broker = broker
-        self.directory = directory
-
-    def ours(self, name: str, *words: str, typed: str = "") -> tuple[int, str]:
-        done = script(f"{name}.sh", *self._there(name), *words, typed=typed.encode())
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout
-
-    def theirs(self, name: str, *words: str, typed: str = "") -> tuple[int, str]:
-        done = run_java(self.directory, CLASSES[name], *self._there(name), *words, typed=typed)
-        # What it logs stands between what it prints.
-        lines = [line for line in done.stdout.splitlines(keepends=True) if not LOGGED.match(line)]
-        return done.returncode, "".join(lines)
-
-    def _there(self, name: str) -> tuple[str, ...]:
-        if name == "kafka-dump-log":
-            return ()
-        return ("--bootstrap-server", self.broker.bootstrap_servers)
-
-    def check(
-        self, name: str, *words: str, normal: Callable[[str], object] = lambda text: text
-    ) -> str:
-        """Run both, and compare exit code and output; return the output."""
-        code, text = self.ours(name, *words)
-        their_code, their_text = self.theirs(name, *words)
-        assert (code, normal(text)) == (their_code, normal(their_text))
-        return text
-
-
 @pytest.fixture
 def tools(broker: RunningBroker, tmp_path: Path) -> Tools:
-    return Tools(broker, tmp_path)
+    return Tools(broker.bootstrap_servers, tmp_path)
 
 
 def described(text: str) -> list[str]:

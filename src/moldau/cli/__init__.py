@@ -12,6 +12,8 @@ COMMANDS = {
     "topics": "list, describe, create, delete and alter topics",
     "produce": "send lines as records",
     "consume": "print records",
+    "groups": "list, describe, reset and delete groups, remove members",
+    "transactions": "list and describe transactions, find hanging ones, abort",
     "configs": "show, set and unset settings of topics, brokers, groups",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
@@ -40,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _explain_yourself(arguments: Sequence[str]) -> int:
     from moldau.cli.frame import Parser
 
-    lines = [f"  {name:<12}{about}" for name, about in COMMANDS.items()]
+    lines = [f"  {name:<14}{about}" for name, about in COMMANDS.items()]
     parser = Parser(
         "moldau",
         description=moldau.__doc__,

@@ -9,24 +9,25 @@ from moldau.cli import COMMANDS
 from moldau.cli.frame import Parser, run
 from moldau.cli.target import add_verbose_option
 
-TOPIC_PLACES = ("TOPIC",)
-"""What a topic's name is wanted for, by the metavar."""
+NAMES = {"TOPIC": "topics", "TOPIC[:N,N]": "topics", "GROUP": "groups"}
+"""Which command lists the names that are wanted, by the metavar."""
 
 EXAMPLES = """examples:
   source <(moldau completion bash)               in this shell; in ~/.bashrc for all
   source <(moldau completion zsh)
   moldau completion fish > ~/.config/fish/completions/moldau.fish
 
-The names of topics are asked of the broker at localhost:9092."""
+The names of topics and groups are asked of the broker at localhost:9092."""
 
 
 class Level(NamedTuple):
-    """What can follow some words: the names of actions or options, and whether a topic."""
+    """What can follow some words: the names of actions or options, and what a broker has."""
 
     path: tuple[str, ...]
     words: tuple[str, ...]
     about: dict[str, str]
-    takes_topic: bool
+    names: str = ""
+    """The command that lists names which may follow, too."""
 
 
 def make_parser() -> Parser:
@@ -56,7 +57,7 @@ def _work(options: argparse.Namespace) -> None:
 
 
 def _levels() -> Iterator[Level]:
-    yield Level((), tuple(COMMANDS), dict(COMMANDS), takes_topic=False)
+    yield Level((), tuple(COMMANDS), dict(COMMANDS))
     for name in COMMANDS:
         parser: Parser = importlib.import_module(f"moldau.cli.{name}").make_parser()
         yield from _levels_of((name,), parser)
@@ -64,7 +65,7 @@ def _levels() -> Iterator[Level]:
 
 def _levels_of(path: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[Level]:
     about: dict[str, str] = {}
-    takes_topic = False
+    names = ""
     below: list[tuple[tuple[str, ...], argparse.ArgumentParser]] = []
     for action in parser._actions:  # noqa: SLF001 - argparse shows them nowhere else
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -74,25 +75,24 @@ def _levels_of(path: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterat
         elif action.option_strings:
             if action.help != argparse.SUPPRESS:
                 about[action.option_strings[-1]] = action.help or ""
-        elif action.metavar in TOPIC_PLACES:
-            takes_topic = True
+        elif action.metavar in NAMES:
+            names = NAMES[str(action.metavar)]
         elif action.choices:
             about |= dict.fromkeys(map(str, action.choices), action.dest)
-    yield Level(path, tuple(about), about, takes_topic)
+    yield Level(path, tuple(about), about, names)
     for deeper, each in below:
         yield from _levels_of(deeper, each)
 
 
 def _bash(levels: Sequence[Level]) -> str:
     cases = "\n".join(
-        f'    "{" ".join(level.path)}") words="{" ".join(level.words)}"'
-        f" topics={'1' if level.takes_topic else ''};;"
+        f'    "{" ".join(level.path)}") words="{" ".join(level.words)}" names={level.names};;'
         for level in levels
     )
     deepest = max(len(level.path) for level in levels)
     return f"""\
 _moldau() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" path="" words="" topics="" each
+  local word="${{COMP_WORDS[COMP_CWORD]}}" path="" words="" names="" each
   for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     case "$path $each" in
       *" -"*) ;;
@@ -101,8 +101,8 @@ _moldau() {{
     esac
   done
   _moldau_words "$path"
-  [ -n "$topics" ] && [[ "$word" != -* ]] \\
-    && words="$words $(moldau topics list --names 2>/dev/null)"
+  [ -n "$names" ] && [[ "$word" != -* ]] \\
+    && words="$words $(moldau $names list --names 2>/dev/null)"
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }}
 _moldau_words() {{
@@ -112,7 +112,7 @@ _moldau_words() {{
   esac
 }}
 _moldau_knows() {{
-  local words topics
+  local words names
   _moldau_words "$1"
 }}
 complete -o default -F _moldau moldau"""
@@ -126,9 +126,10 @@ def _fish(levels: Sequence[Level]) -> str:
             about = level.about[word].replace("'", "\\'")
             what = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
             lines.append(f"complete -c moldau -n '{condition}' {what} -d '{about}'")
-        if level.takes_topic:
-            names = "-a '(moldau topics list --names 2>/dev/null)' -d topic"
-            lines.append(f"complete -c moldau -n '{condition}' {names}")
+        if level.names:
+            names = f"-a '(moldau {level.names} list --names 2>/dev/null)'"
+            about = level.names.removesuffix("s")
+            lines.append(f"complete -c moldau -n '{condition}' {names} -d {about}")
     return "\n".join(lines)
 
 

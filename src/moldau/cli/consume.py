@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   moldau consume clicks                              what comes from now on; Ctrl-C ends
   moldau consume clicks --from-beginning --timeout 1
   moldau consume clicks --since 2h --format json | jq .value
+  moldau consume clicks --group billing              share them with others, and go on later
   moldau consume clicks --partition 0 --offset 42 --max-messages 10 --print-key --print-offset"""
 
 
@@ -37,6 +38,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--partition", type=int, action="append", metavar="N", help="these only; may be repeated"
+    )
+    parser.add_argument(
+        "--group", metavar="NAME", help="as a member of this group, which goes on where it was"
     )
     parser.add_argument("--max-messages", type=int, metavar="N", help="end after so many")
     parser.add_argument(
@@ -66,6 +70,8 @@ def _work(options: argparse.Namespace) -> None:
     offset = options.offset
     if offset is not None and offset not in ("earliest", "latest") and not offset.isdecimal():
         raise UsageError(f"--offset {offset}: a number, earliest or latest is wanted")
+    if options.group is not None and (offset or options.since or options.partition):
+        raise UsageError("--group: the group knows where; leave --offset, --since, --partition out")
     since_ms = None if options.since is None else parse_moment(options.since)
     form = RecordFormat(
         key=options.print_key,
@@ -75,11 +81,18 @@ def _work(options: argparse.Namespace) -> None:
         headers=options.print_headers,
     )
     config = client_config(options) | parse_assignments(options.property)
+    if options.group is not None:
+        config["group.id"] = options.group
+        if options.from_beginning:
+            config["auto.offset.reset"] = "earliest"
     with Consumer(options.bootstrap_server, config=config) as consumer:
-        places = assign(consumer, options.topics, options.partition)
-        if since_ms is not None:
+        if options.group is not None:
+            consumer.subscribe(*options.topics)
+        elif since_ms is not None:
+            assign(consumer, options.topics, options.partition)
             consumer.seek_to_time(since_ms)
         else:
+            places = assign(consumer, options.topics, options.partition)
             place_at(consumer, places, "earliest" if options.from_beginning else offset or "latest")
         batches = taken(consumer, count=options.max_messages, timeout_seconds=options.timeout)
         if options.format == "json":
@@ -137,6 +150,7 @@ def taken(
             POLL_MS if timeout_seconds is None else _wait_ms(last, timeout_seconds)
         )
         if count is not None:
+            give_back(consumer, records[count - handed :])
             records = records[: count - handed]
         if records:
             handed += len(records)
@@ -144,6 +158,14 @@ def taken(
             last = time.monotonic()
         elif timeout_seconds is not None and time.monotonic() - last >= timeout_seconds:
             return
+
+
+def give_back(consumer: "Consumer", records: "Sequence[Record]") -> None:
+    """Go back before records that nobody will see, or a group would believe them to be read."""
+    from moldau.kernel.ids import TopicPartition
+
+    for record in reversed(records):
+        consumer.seek(TopicPartition(record.topic, record.partition), record.offset)
 
 
 def _wait_ms(last: float, timeout_seconds: float) -> int:

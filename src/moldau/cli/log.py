@@ -105,6 +105,9 @@ def text_of(row: "Row") -> str:
             return f"  {place}  {compact(key)}  {compact(value)}  {headers}".rstrip()
         case "control" | "metadata":
             return f"  {row['offset']}  {row['type']}  {compact(row['data'])}"
+        case "state":
+            value = "deleted" if row["value"] is None else compact(row["value"])
+            return f"  {row['offset']}  {row['type']}  {compact(row['key'])}  {value}"
         case "time":
             return f"{moment(row['timestamp'])}  offset {row['offset']}"
         case _:

@@ -68,7 +68,8 @@ class RecordFormat:
         if self.offset:
             parts.append(b"Offset:%d" % record.offset)
         if self.delivery:
-            parts.append(b"Delivery:NOT_PRESENT")
+            count = record.delivery_count  # 0 is not of a share group
+            parts.append(b"Delivery:%d" % count if count else b"Delivery:NOT_PRESENT")
         if self.epoch:
             epoch = record.leader_epoch
             parts.append(b"Epoch:%d" % epoch if epoch >= 0 else b"Epoch:NOT_PRESENT")

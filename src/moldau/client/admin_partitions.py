@@ -80,9 +80,12 @@ class PartitionAdmin(AdminBase):
         return await ask_leaders(self._cluster, wanted, ask)
 
     async def describe_producers(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition], *, broker_id: int | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...] | KafkaError]:
-        """Return the producers that each partition remembers, or an error in its place."""
+        """Return the producers that each partition remembers, or an error in its place.
+
+        The leaders are asked, or one broker that has replicas.
+        """
 
         async def ask(
             connection: Connection, group: Mapping[TopicPartition, tuple[None, int]]
@@ -116,4 +119,8 @@ class PartitionAdmin(AdminBase):
             return found
 
         wanted = {TopicPartition(*key): None for key in partitions}
-        return await ask_leaders(self._cluster, wanted, ask)
+        if broker_id is None:
+            return await ask_leaders(self._cluster, wanted, ask)
+        there = dict.fromkeys(wanted, (None, -1))
+        what = f"producers at broker {broker_id}"
+        return await self._ask_node(broker_id, lambda each: ask(each, there), what)

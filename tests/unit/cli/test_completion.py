@@ -24,6 +24,9 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
         (("topics", "describe", "cl"), {"clicks"}),
         (("consume", "--from"), {"--from-beginning"}),
         (("configs", "show", "to"), {"topic"}),
+        (("groups", "re"), {"reset", "remove-members"}),
+        (("groups", "describe", "cl"), {"clicks"}),
+        (("transactions", "abort", "--st"), {"--start-offset"}),
         (("completion", "z"), {"zsh"}),
     ],
 )

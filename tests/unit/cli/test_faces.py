@@ -50,7 +50,6 @@ def test_a_clients_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     [
         ("interceptor.classes=my.Interceptor", "names a Java class"),
         ("security.protocol=SSL", "TLS and SASL are not done yet"),
-        ("group.id=g", "consumer groups are not done yet"),
         ("acks", "is not of the form name=value"),
     ],
 )

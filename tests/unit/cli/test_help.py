@@ -19,6 +19,11 @@ TOOLS = (
     "get_offsets",
     "log_dirs",
     "producer_perf_test",
+    "consumer_groups",
+    "share_groups",
+    "console_share_consumer",
+    "groups",
+    "transactions",
 )
 
 

@@ -1,11 +1,13 @@
 """What is in the files of a data directory, as rows for JSON; `text.py` says them in words."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from moldau._native.records import Record
 from moldau.cli.dump import indexes
+from moldau.cli.dump.coordinators import read_state, topic_of
 from moldau.cli.dump.messages import as_json, read_control, type_name
 from moldau.cli.dump.segment import Segment, StoredBatch
 from moldau.cli.printing import text_or_base64
@@ -52,7 +54,11 @@ def _fault(path: Path, reason: str) -> Row:
 
 def _segment_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001 - one signature for all
     segment = Segment(path)
-    is_metadata = path.suffix == ".checkpoint" or path.parent.name == METADATA_FOLDER
+    reader = _record_row
+    if path.suffix == ".checkpoint" or path.parent.name == METADATA_FOLDER:
+        reader = _metadata_row
+    elif topic := topic_of(path.parent.name):
+        reader = partial(_state_row, topic)
     next_offset = -1
     for stored in segment.batches():
         batch = stored.batch
@@ -63,7 +69,7 @@ def _segment_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001 - on
             yield _fault(path, f"offset {batch.base_offset} stands behind {next_offset - 1}")
         next_offset = batch.last_offset + 1
         if deep:
-            yield from _record_rows(path, stored, is_metadata=is_metadata)
+            yield from _record_rows(path, stored, reader)
     if segment.trailing_bytes:
         yield _fault(
             path, f"{segment.trailing_bytes} bytes from {segment.end} on are no whole batch"
@@ -95,16 +101,10 @@ def batch_row(stored: StoredBatch) -> Row:
     }
 
 
-def _record_rows(path: Path, stored: StoredBatch, *, is_metadata: bool) -> Iterator[Row]:
+def _record_rows(path: Path, stored: StoredBatch, reader: Callable[[Record], Row]) -> Iterator[Row]:
     try:
-        records = stored.records()
-        for record in records:
-            if stored.batch.is_control:
-                yield _control_row(record)
-            elif is_metadata:
-                yield _metadata_row(record)
-            else:
-                yield _record_row(record)
+        for record in stored.records():
+            yield _control_row(record) if stored.batch.is_control else reader(record)
     except (ProtocolError, UnknownRecordError) as error:
         yield _fault(path, f"the batch at byte {stored.batch.position}: {error}")
 
@@ -138,6 +138,20 @@ def _metadata_row(record: Record) -> Row:
         "type": type_name(message),
         "version": version,
         "data": as_json(message, version),
+    }
+
+
+def _state_row(topic: str, record: Record) -> Row:
+    state = read_state(topic, record)
+    if state is None:
+        return _record_row(record)
+    return {
+        "kind": "state",
+        "offset": record.offset,
+        "type": state.name,
+        "key": state.key,
+        "version": state.version,
+        "value": state.value,
     }
 
 

@@ -62,9 +62,17 @@ def make_parser() -> Parser:
     parser.add_argument("--max-messages", type=int, metavar="N", help="end after so many")
     parser.add_argument("--timeout-ms", type=int, metavar="N", help="end when nothing came for it")
     parser.add_argument("--isolation-level", metavar="LEVEL", help="read_committed, or not")
-    parser.add_argument("--group", metavar="GROUP", help=argparse.SUPPRESS)
+    parser.add_argument("--group", metavar="GROUP", help="as a member of this group")
     add_command_config_option(parser, "--consumer.config")
     add_command_property_option(parser, "--consumer-property")
+    add_formatter_options(parser)
+    parser.add_argument("--skip-message-on-error", action="store_true", help="go on")
+    parser.add_argument("--enable-systest-events", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def add_formatter_options(parser: Parser) -> None:
+    """Add the options that say what is printed of a record."""
     parser.add_argument(
         "--formatter-property",
         "--property",
@@ -77,9 +85,6 @@ def make_parser() -> Parser:
     add_java_class_option(parser, "--formatter", FORMATTERS)
     parser.add_argument("--key-deserializer", metavar="CLASS", help="String, Integer, Long, ...")
     parser.add_argument("--value-deserializer", metavar="CLASS", help="the same for values")
-    parser.add_argument("--skip-message-on-error", action="store_true", help="go on")
-    parser.add_argument("--enable-systest-events", action="store_true", help=argparse.SUPPRESS)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,18 +97,23 @@ def _work(options: argparse.Namespace) -> None:
     from moldau.client.sync_consumer import Consumer
 
     _check(options)
-    properties = reader_properties(options.formatter_config, options.formatter_property, PROPERTIES)
-    for name in ("key.deserializer", "value.deserializer"):
-        if (chosen := getattr(options, name.replace(".", "_"))) is not None:
-            properties[name] = chosen
-    form = record_format(properties)
+    form = format_of(options)
     given = {"isolation.level": options.isolation_level}
     config = client_settings(ConsumerSettings, options, given)
+    if options.group is not None:
+        config.setdefault("group.id", options.group)
     start = options.offset or ("earliest" if options.from_beginning else _reset(config))
     count = 0
+    if config.get("group.id"):
+        _check_group(options, config)
     with Consumer(options.bootstrap_server, config=config) as consumer:
-        partitions = None if options.partition is None else [options.partition]
-        place_at(consumer, assign(consumer, _topics(options, config), partitions), start)
+        if not config.get("group.id"):
+            partitions = None if options.partition is None else [options.partition]
+            place_at(consumer, assign(consumer, _topics(options, config), partitions), start)
+        elif options.topic is None:
+            consumer.subscribe(pattern=include_list(options.include))
+        else:
+            consumer.subscribe(options.topic)
         timeout_seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
         out = sys.stdout.buffer
         try:
@@ -116,6 +126,28 @@ def _work(options: argparse.Namespace) -> None:
                 count += len(lines)
         finally:
             print(f"Processed a total of {count} messages", file=sys.stderr)
+
+
+def format_of(options: argparse.Namespace) -> RecordFormat:
+    """Return what the options say about what is printed."""
+    properties = reader_properties(options.formatter_config, options.formatter_property, PROPERTIES)
+    for name in ("key.deserializer", "value.deserializer"):
+        if (chosen := getattr(options, name.replace(".", "_"))) is not None:
+            properties[name] = chosen
+    return record_format(properties)
+
+
+def _check_group(options: argparse.Namespace, config: dict[str, object]) -> None:
+    """Refuse what a member of a group cannot choose; say where it begins without offsets."""
+    if options.group not in (None, config["group.id"]):
+        raise UsageError(
+            "The group ids provided in different places (directly using '--group', via"
+            " '--command-property', or via '--command-config') do not match."
+        )
+    if options.partition is not None:
+        raise UsageError("Options group and partition cannot be specified together.")
+    if options.from_beginning:
+        config["auto.offset.reset"] = "earliest"
 
 
 def _reset(config: Mapping[str, object]) -> str:
@@ -137,11 +169,6 @@ def _lines(
 def _check(options: argparse.Namespace) -> None:
     if (options.topic is None) == (options.include is None):
         raise UsageError("Exactly one of --include/--topic is required.")
-    if options.group is not None:
-        raise CommandError(
-            f"--group {options.group}: consumer groups are not done yet (docs/gaps.md): leave it"
-            " out, and all partitions are read"
-        )
     if options.enable_systest_events:
         raise CommandError("--enable-systest-events is for Apache Kafka's own tests: leave it out")
     offset = options.offset

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def make_parser() -> Parser:
         parser.add_argument(name, metavar="N", help="taken, and of no effect")
     parser.add_argument("--date-format", metavar="FORMAT", help=argparse.SUPPRESS)
     parser.add_argument("--print-metrics", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--group", metavar="GROUP", help="taken, and of no effect until groups are")
+    parser.add_argument("--group", metavar="GROUP", help="as a member of it (a new one)")
     add_command_config_option(parser, "--consumer.config")
     add_command_property_option(parser)
     return parser
@@ -67,21 +68,22 @@ async def _consume(options: argparse.Namespace) -> None:
     from moldau.client.consumer import AsyncConsumer
     from moldau.client.consumer_settings import ConsumerSettings
 
-    given = {"max.partition.fetch.bytes": options.fetch_size}
+    given = {
+        "max.partition.fetch.bytes": options.fetch_size,
+        "group.id": options.group or f"perf-consumer-{random.randrange(100_000)}",
+        "auto.offset.reset": "latest" if options.from_latest else "earliest",
+    }
     config = client_settings(ConsumerSettings, options, given)
     if not options.hide_header:
         print(COLUMNS)
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
-        await consumer.assign_topics(options.topic)
-        if options.from_latest:
-            consumer.seek_to_end()
-        else:
-            consumer.seek_to_beginning()
         began = time.time()
+        joins = Joins()
+        consumer.subscribe(options.topic, on_assigned=joins.end, on_revoked=joins.begin)
 
         def report(window: Window) -> None:
             if options.show_detailed_stats:
-                print(_row(began, window), flush=True)
+                print(_row(began, window, joins.seconds), flush=True)
 
         window, is_whole = await consume_load(
             consumer,
@@ -97,11 +99,27 @@ async def _consume(options: argparse.Namespace) -> None:
             " timeout.",
             "kafka-consumer-perf-test",
         )
-    print(_row(began, window))
+    print(_row(began, window, joins.seconds))
 
 
-def _row(began: float, window: Window) -> str:
-    milliseconds = round(window.seconds * 1000)
+class Joins:
+    """How long the consumer was without partitions, because the group shared them out."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began = time.monotonic()
+
+    def begin(self, _: object) -> None:
+        """Partitions are given up."""
+        self._began = time.monotonic()
+
+    def end(self, _: object) -> None:
+        """Partitions have come."""
+        self.seconds += time.monotonic() - self._began
+
+
+def _row(began: float, window: Window, joining_seconds: float) -> str:
+    fetching = window._replace(seconds=max(window.seconds - joining_seconds, 0.001))
     return ", ".join(
         (
             _time(began),
@@ -110,10 +128,10 @@ def _row(began: float, window: Window) -> str:
             f"{window.megabytes_per_second:.4f}",
             f"{window.records}",
             f"{window.records_per_second:.4f}",
-            "0",
-            f"{milliseconds}",
-            f"{window.megabytes_per_second:.4f}",
-            f"{window.records_per_second:.4f}",
+            f"{round(joining_seconds * 1000)}",
+            f"{round(fetching.seconds * 1000)}",
+            f"{fetching.megabytes_per_second:.4f}",
+            f"{fetching.records_per_second:.4f}",
         )
     )
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from moldau.cli.dump.indexes import Fault
     from moldau.cli.dump.segment import StoredBatch
 
-NOT_YET: Final = (
-    "--offsets-decoder",
-    "--transaction-log-decoder",
-    "--remote-log-metadata-decoder",
-    "--share-group-state-decoder",
-)
+TOPICS: Final = {
+    "--offsets-decoder": "__consumer_offsets",
+    "--transaction-log-decoder": "__transaction_state",
+    "--share-group-state-decoder": "__share_group_state",
+}
+"""What the records are read as, by the option that says so."""
 DECODERS: Final = (
     "org.apache.kafka.tools.api.StringDecoder",
     "org.apache.kafka.tools.api.DefaultDecoder",
@@ -56,8 +56,18 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--max-bytes", type=int, metavar="N", help="of segments: read no further")
     parser.add_argument("--max-message-size", type=int, metavar="N", help="taken, of no effect")
-    for name in NOT_YET:
-        parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+    decoders = parser.add_mutually_exclusive_group()
+    for name, topic in TOPICS.items():
+        decoders.add_argument(
+            name,
+            action="store_const",
+            const=topic,
+            dest="state_topic",
+            help=f"they are of {topic}",
+        )
+    parser.add_argument(
+        "--remote-log-metadata-decoder", action="store_true", help=argparse.SUPPRESS
+    )
     for name in ("--key-decoder-class", "--value-decoder-class"):
         add_java_class_option(parser, name, DECODERS)
     return parser
@@ -69,15 +79,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    for name in NOT_YET:
-        if getattr(options, name.strip("-").replace("-", "_")):
-            raise CommandError(f"{name} is not done yet (docs/gaps.md): use --print-data-log")
-    if options.cluster_metadata_decoder:
+    if options.remote_log_metadata_decoder:
+        raise CommandError(
+            "--remote-log-metadata-decoder is not done yet (docs/gaps.md): use --print-data-log"
+        )
+    if options.cluster_metadata_decoder or options.state_topic:
         options.print_data_log = True
     complaints: list[str] = []
     for name in options.files.split(","):
         path = Path(name)
-        print(f"Dumping {path}")
+        print(f"Dumping {name}")
         match path.suffix:
             case ".log" | ".checkpoint":
                 lines = _segment_lines(path, options, complaints)
@@ -162,6 +173,7 @@ def _lower(flag: object) -> str:
 def _record_line(
     stored: "StoredBatch", number: int, record: "Record", options: argparse.Namespace
 ) -> str:
+    from moldau.cli.dump.coordinators import state_texts
     from moldau.cli.dump.messages import metadata_text
 
     batch = stored.batch
@@ -181,6 +193,9 @@ def _record_line(
     if options.print_data_log and not batch.is_control:
         if options.cluster_metadata_decoder:
             parts.append(f"payload: {metadata_text(record)}")
+        elif options.state_topic:
+            key, value = state_texts(options.state_topic, record)
+            parts.append(f"key: {key}" if value is None else f"key: {key} payload: {value}")
         else:
             if record.key is not None:
                 parts.append(f"key: {record.key.decode(errors='replace')}")
