@@ -1,12 +1,16 @@
 """What a node tells Prometheus, over HTTP, and docs/metrics.md, which says what it means."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from moldau.client.producer import Producer
+from moldau.client.sync_consumer import Consumer
+from moldau.kernel.ids import TopicPartition
 from tests.integration.nodes import Client, running
 from tests.nodes import RunningNode
 
@@ -43,13 +47,33 @@ def test_the_page_lists_what_is_told(node: RunningNode) -> None:
     with Client(node) as client:
         client.create("orders")
         client.produce("orders", b"a")
+    _commit(node, "orders")
     text = scrape(node)
+    assert 'moldau_groups{state="Empty",type="classic"} 1\n' in text
+    assert "moldau_group_offsets 1\n" in text
+    assert 'moldau_transactional_ids{state="CompleteCommit"} 1\n' in text
+    assert 'moldau_coordinator_partitions{state="active",topic="__consumer_offsets"} 50\n' in text
     labels = labels_of(text)
     told = {name: (kind, labels[name], about) for name, about, kind in HELP.findall(text)}
     rows = ROW.findall(PAGE.read_text())
     listed = {name: (kind, labels, about) for name, kind, labels, about in rows}
     assert listed == told
     assert len(listed) == len(rows), "each once"
+
+
+def _commit(node: RunningNode, topic: str) -> None:
+    """Commit an offset, and a transaction."""
+    servers = node.bootstrap_servers
+    with Consumer(servers, group_id="readers") as consumer:
+        consumer.assign([(topic, 0)])
+        consumer.commit({TopicPartition(topic, 0): 1})
+    with Producer(servers, transactional_id="writer") as producer:
+        producer.init_transactions()
+        with producer.transaction():
+            producer.send(topic, b"b")
+    deadline = time.monotonic() + 30
+    while "CompleteCommit" not in scrape(node):  # the markers are written after the answer
+        assert time.monotonic() < deadline
 
 
 def test_a_topics_traffic_is_counted_and_goes_with_the_topic(node: RunningNode) -> None:

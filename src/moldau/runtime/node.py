@@ -23,6 +23,7 @@ from moldau.metadata.settings.listeners import Listener as Address
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.replication.replicas import Replicas
 from moldau.runtime.client_metrics import measure_clients
+from moldau.runtime.coordinator_metrics import measure_coordinators
 from moldau.runtime.coordinator_watch import CoordinatorWatch
 from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.directory_lock import DirectoryInUseError
@@ -272,6 +273,7 @@ class Node:
         measure_topics(metrics, self._broker)
         measure_cluster(metrics, self._broker)
         measure_waiting(metrics, self._broker)
+        measure_coordinators(metrics, self._broker)
         measure_clients(metrics, self._broker.telemetry, now)
         delay = LoopDelay(
             metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")

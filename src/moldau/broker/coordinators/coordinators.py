@@ -1,7 +1,7 @@
 """The coordinators of a broker, by what they coordinate."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
@@ -30,6 +30,9 @@ class Coordinators:
         self.shares = ShareCoordinator(broker)
         self.transactions = TransactionCoordinator(broker)
 
+    def __iter__(self) -> Iterator[Coordinator]:
+        return iter((self.groups, self.shares, self.transactions))
+
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Topics came, grew or went: those that went are named."""
         self.groups.topics_changed(removed)
@@ -37,7 +40,7 @@ class Coordinators:
 
     def let_go(self) -> None:
         """Have nobody wait for others any more: the broker stops."""
-        for coordinator in (self.groups, self.shares, self.transactions):
+        for coordinator in self:
             coordinator.let_go()
 
     def of_type(self, key_type: KeyType) -> Coordinator:

@@ -26,6 +26,11 @@ class CommittedOffsets:
 
     # Asking.
 
+    @property
+    def count(self) -> int:
+        """How many offsets count."""
+        return sum(len(each) for topics in self._groups.values() for each in topics.values())
+
     def of(self, group_id: str) -> Mapping[str, Mapping[int, Committed]]:
         """Return what counts for a group, by topic and partition."""
         return self._groups.get(group_id, _NOTHING)

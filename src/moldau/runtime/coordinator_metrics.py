@@ -1,0 +1,70 @@
+"""What a node tells of its coordinators in its metrics, read when somebody looks."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from moldau.broker.broker import Broker
+from moldau.broker.coordinators.coordinators import Coordinators
+from moldau.groups.machine import GroupMachine
+from moldau.runtime.metrics import Metrics, render_labels
+from moldau.transactions.machine import TransactionMachine
+
+
+def measure_coordinators(metrics: Metrics, broker: Broker) -> None:
+    """Add how many groups and transactions there are, and how their coordinators fare."""
+    coordinators = broker.coordinators
+    metrics.table(
+        "moldau_coordinator_partitions",
+        "gauge",
+        "Partitions of coordinators' topics that are led here.",
+        lambda: _partitions(coordinators),
+    )
+    metrics.table(
+        "moldau_groups", "gauge", "Groups that are coordinated here.", lambda: _groups(coordinators)
+    )
+    metrics.gauge(
+        "moldau_group_offsets",
+        "Offsets that groups have committed here.",
+        lambda: sum(each.offsets.count for each in _group_machines(coordinators)),
+    )
+    metrics.table(
+        "moldau_transactional_ids",
+        "gauge",
+        "Transactional ids that are coordinated here.",
+        lambda: _transactional_ids(coordinators),
+    )
+
+
+def _group_machines(coordinators: Coordinators) -> Iterator[GroupMachine]:
+    for shard in coordinators.groups:
+        assert isinstance(shard.machine, GroupMachine)
+        yield shard.machine
+
+
+def _partitions(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
+    counts = Counter(
+        (shard.replica.partition.topic, shard.state.value)
+        for coordinator in coordinators
+        for shard in coordinator
+    )
+    for (topic, state), count in counts.items():
+        yield render_labels({"topic": topic, "state": state}), count
+
+
+def _groups(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
+    counts = Counter(
+        (group.type.value, group.state_name)
+        for machine in _group_machines(coordinators)
+        for group in machine.groups.values()
+    )
+    for (kind, state), count in counts.items():
+        yield render_labels({"type": kind, "state": state}), count
+
+
+def _transactional_ids(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
+    counts: Counter[str] = Counter()
+    for shard in coordinators.transactions:
+        assert isinstance(shard.machine, TransactionMachine)
+        counts.update(each.state.shown for each in shard.machine.shelf.transactions.values())
+    for state, count in counts.items():
+        yield render_labels({"state": state}), count
