@@ -15,8 +15,26 @@ class NamedTopic(Protocol):
     partitions: Any
 
 
+class IdentifiedTopic(NamedTopic, Protocol):
+    """A topic that has a name or an id, as the version has it."""
+
+    topic_id: bytes
+
+
 Asked = TypeVar("Asked", bound=NamedTopic)
 Answered = TypeVar("Answered", bound=NamedTopic)
+
+
+def complete(topics: Topics, asked: Sequence[IdentifiedTopic], *, has_ids: bool) -> None:
+    """Give each topic that exists its name and its id, whichever of them was sent."""
+    for topic in asked:
+        if has_ids:
+            found = topics.find_by_id(topic.topic_id)
+            topic.name = "" if found is None else found.name
+        else:
+            found = topics.find(topic.name)
+            if found is not None:
+                topic.topic_id = found.topic_id
 
 
 def split_known(

@@ -5,12 +5,12 @@ static members; v8 flexible; v9 member epochs (KIP-848); v10 topic ids instead o
 what v0 commits in ZooKeeper: here it is kept with all else.
 """
 
-from collections.abc import Sequence
+from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.asking import asked
-from moldau.broker.known_partitions import merge, split_known
+from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_commit import (
@@ -21,13 +21,15 @@ from moldau.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
+IDS_SINCE: Final = 10
+
 
 def handle_offset_commit(
     broker: Broker, call: Call, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | None:
     """Have the group's coordinator commit what is said of partitions that exist."""
-    _complete(broker, call, request.topics)
     topics = request.topics
+    complete(broker.image.topics, topics, has_ids=call.version >= IDS_SINCE)
     known, unknown = split_known(broker.image.topics, topics)
     refused = [_refused(topic, code) for topic, code in unknown]
     if not known:
@@ -49,19 +51,6 @@ def handle_offset_commit(
         lambda outcome: call.attempt(lambda: answer(outcome)),
     )
     return None
-
-
-def _complete(broker: Broker, call: Call, topics: Sequence[OffsetCommitRequestTopic]) -> None:
-    """Give each topic that exists its name and its id, whichever of them was sent."""
-    if call.version >= 10:
-        for topic in topics:
-            found = broker.image.topics.find_by_id(topic.topic_id)
-            topic.name = "" if found is None else found.name
-    else:
-        for topic in topics:
-            found = broker.image.topics.find(topic.name)
-            if found is not None:
-                topic.topic_id = found.topic_id
 
 
 def _refused(topic: OffsetCommitRequestTopic, code: ErrorCode) -> OffsetCommitResponseTopic:

@@ -1,4 +1,6 @@
-"""TxnOffsetCommit v0-v5. v2 leader epochs; v3 flexible, members; v5 adds to the transaction.
+"""TxnOffsetCommit v0-v6.
+
+v2 leader epochs; v3 flexible, members; v5 adds to the transaction; v6 topic ids instead of names.
 
 Up to v4 the offsets' partition has been added by AddOffsetsToTxn, and that is verified.
 """
@@ -11,7 +13,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.asking import asked
 from moldau.broker.coordinators.transactions import is_admitted
-from moldau.broker.known_partitions import merge, split_known
+from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -29,16 +31,14 @@ from moldau.transactions.transaction import BUMPING
 LOADING_SINCE: Final = 2
 ABORTABLE_SINCE: Final = 4
 ADDING_SINCE: Final = 5
+IDS_SINCE: Final = 6
 
 
 def handle_txn_offset_commit(
     broker: Broker, call: Call, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | None:
     """Have the group's coordinator keep offsets that count when the transaction is committed."""
-    for topic in request.topics:
-        found = broker.image.topics.find(topic.name)
-        if found is not None:
-            topic.topic_id = found.topic_id
+    complete(broker.image.topics, request.topics, has_ids=call.version >= IDS_SINCE)
     _Commit(broker, call, request).begin()
     return None
 

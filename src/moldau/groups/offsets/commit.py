@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 _BY_BROKER: Final = -1
 """A time that the client leaves to the broker."""
 
+EPOCHS_KNOWN_SINCE: Final = 6
+"""The version of TxnOffsetCommit whose producers know the errors of KIP-848's groups."""
+_ABOUT_EPOCHS: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH})
+
 
 def commit_offsets(
     machine: "GroupMachine", asked: Asked[OffsetCommitRequest], _ticket: Ticket, now: Instant
@@ -114,7 +118,10 @@ def commit_transactional_offsets(
                 row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             if check is not None:
-                _check_partition(check, topic.name, topic.topic_id, partition.partition_index)
+                try:
+                    check(topic.name, topic.topic_id, partition.partition_index)
+                except Refusal as refusal:
+                    raise _seen(refusal, asked.version) from None
             value = OffsetCommitValue(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
@@ -140,7 +147,7 @@ def _check_transactional(
     if group is None:
         if epoch >= 0:
             message = f"There is no group {request.group_id}."
-            raise Refusal(ErrorCode.ILLEGAL_GENERATION, message)
+            raise _seen(Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message), asked.version)
         return None
     try:
         return group.check_offset_commit(
@@ -151,19 +158,12 @@ def _check_transactional(
             version=asked.version,
         )
     except Refusal as refusal:
-        raise _as_producers_know_it(refusal) from None
+        raise _seen(refusal, asked.version) from None
 
 
-def _check_partition(check: PartitionCheck, topic: str, topic_id: bytes, partition: int) -> None:
-    try:
-        check(topic, topic_id, partition)
-    except Refusal as refusal:
-        raise _as_producers_know_it(refusal) from None
-
-
-def _as_producers_know_it(refusal: Refusal) -> Refusal:
-    """Producers came before member epochs: they know generations only."""
-    if refusal.code is ErrorCode.STALE_MEMBER_EPOCH:
+def _seen(refusal: Refusal, version: int) -> Refusal:
+    """Return what producers know: the earlier ones have heard of generations, not of epochs."""
+    if version < EPOCHS_KNOWN_SINCE and refusal.code in _ABOUT_EPOCHS:
         return Refusal(ErrorCode.ILLEGAL_GENERATION, refusal.message)
     return refusal
 
