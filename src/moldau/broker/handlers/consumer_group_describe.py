@@ -1,12 +1,11 @@
 """ConsumerGroupDescribe v0-v1. v1 what protocol a member speaks."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from moldau.broker.authorized_operations import GROUP, NOT_ASKED
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.broker.protocols import check_consumer_protocol
 from moldau.coordination.refusal import Refusal
 from moldau.groups.consumer.describe import DescribeConsumerGroup
@@ -42,11 +41,8 @@ def handle_consumer_group_describe(
         ]
         call.answer(ConsumerGroupDescribeResponse(groups=[*nameless, *told]))
 
-    gather(
-        broker.coordinators.groups,
-        [(group_id, DescribeConsumerGroup(group_id)) for group_id in known],
-        lambda outcomes: call.attempt(partial(answer, outcomes)),
-    )
+    commands = [(group_id, DescribeConsumerGroup(group_id)) for group_id in known]
+    ask_each(broker.coordinators.groups, call, commands, answer)
     return None
 
 

@@ -1,11 +1,10 @@
 """DeleteGroups v0-v3. v2 flexible; v3 errors in words."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.coordination.refusal import Refusal
 from moldau.groups.deletion import DeleteGroup
 from moldau.protocol.messages.delete_groups import (
@@ -23,11 +22,8 @@ def handle_delete_groups(broker: Broker, call: Call, request: DeleteGroupsReques
         results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
         call.answer(DeleteGroupsResponse(results=results))
 
-    gather(
-        broker.coordinators.groups,
-        [(name, DeleteGroup(name)) for name in names],
-        lambda outcomes: call.attempt(partial(answer, outcomes)),
-    )
+    commands = [(name, DeleteGroup(name)) for name in names]
+    ask_each(broker.coordinators.groups, call, commands, answer)
 
 
 def _result(name: str, outcome: object) -> DeletableGroupResult:

@@ -1,12 +1,11 @@
 """DescribeGroups v0-v6. v3 allowed operations; v4 static members; v5 flexible; v6 KIP-1043."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from moldau.broker.authorized_operations import GROUP, NOT_ASKED
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.coordination.refusal import Refusal
 from moldau.groups.classic.describe import DescribeGroup
 from moldau.protocol.messages.describe_groups import (
@@ -30,11 +29,7 @@ def handle_describe_groups(broker: Broker, call: Call, request: DescribeGroupsRe
             group.authorized_operations = NOT_ASKED if group.error_code else operations
         call.answer(DescribeGroupsResponse(groups=groups))
 
-    gather(
-        broker.coordinators.groups,
-        commands,
-        lambda outcomes: call.attempt(partial(answer, outcomes)),
-    )
+    ask_each(broker.coordinators.groups, call, commands, answer)
 
 
 def _described(group_id: str, outcome: object) -> DescribedGroup:

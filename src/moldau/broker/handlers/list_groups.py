@@ -1,11 +1,10 @@
 """ListGroups v0-v5. v3 flexible; v4 by states (KIP-518); v5 by types (KIP-848)."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.everywhere import ask_everywhere
+from moldau.broker.coordinators.asking import ask_everywhere
 from moldau.coordination.refusal import Refusal
 from moldau.groups.listing import ListGroups
 from moldau.protocol.errors import ErrorCode
@@ -19,11 +18,7 @@ def handle_list_groups(broker: Broker, call: Call, request: ListGroupsRequest) -
     def answer(outcomes: Sequence[object]) -> None:
         call.answer(_response(outcomes))
 
-    ask_everywhere(
-        broker.coordinators.groups,
-        command,
-        lambda outcomes: call.attempt(partial(answer, outcomes)),
-    )
+    ask_everywhere(broker.coordinators.groups, call, command, answer)
 
 
 def _response(outcomes: Sequence[object]) -> ListGroupsResponse:

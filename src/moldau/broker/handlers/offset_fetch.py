@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.coordination.refusal import Refusal
 from moldau.groups.offsets.committed import NO_ID
 from moldau.groups.offsets.fetch import FetchOffsets, no_offset
@@ -41,11 +41,7 @@ def handle_offset_fetch(broker: Broker, call: Call, request: OffsetFetchRequest)
         else:
             call.answer(_older(answers[0]))
 
-    gather(
-        broker.coordinators.groups,
-        commands,
-        lambda outcomes: call.attempt(lambda: answer(outcomes)),
-    )
+    ask_each(broker.coordinators.groups, call, commands, answer)
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

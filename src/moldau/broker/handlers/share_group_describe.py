@@ -1,13 +1,11 @@
 """ShareGroupDescribe v1."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from moldau.broker.authorized_operations import GROUP
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import asked
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each, asked
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.share_group_describe import (
@@ -41,11 +39,8 @@ def handle_share_group_describe(
         call.answer(ShareGroupDescribeResponse(groups=groups))
 
     parts = [ShareGroupDescribeRequest(group_ids=[group_id]) for group_id in group_ids]
-    gather(
-        broker.coordinators.groups,
-        [(part.group_ids[0], asked(call, part)) for part in parts],
-        lambda outcomes: call.attempt(partial(answer, outcomes)),
-    )
+    commands = [(part.group_ids[0], asked(call, part)) for part in parts]
+    ask_each(broker.coordinators.groups, call, commands, answer)
     return None
 
 

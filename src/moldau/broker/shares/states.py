@@ -1,11 +1,10 @@
 """Requests about share states, asked of their coordinator partition by partition."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import TopicId
 from moldau.sharing.stored_state import ShareKey
@@ -70,8 +69,5 @@ def ask_states(
             by_topic.setdefault(key.topic_id, []).append((key.partition, outcomes[key]))
         then(by_topic)
 
-    gather(
-        broker.coordinators.shares,
-        [(str(key), command) for key, command in commands.items()],
-        lambda answers: call.attempt(partial(answered, answers)),
-    )
+    keyed = [(str(key), command) for key, command in commands.items()]
+    ask_each(broker.coordinators.shares, call, keyed, answered)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moldau.broker.coordinators.gathering import gather
+from moldau.broker.coordinators.asking import ask_each
 from moldau.broker.coordinators.shard import State
 from moldau.coordination.refusal import Refusal
 from moldau.groups.offsets.fetch import FetchOffsets
@@ -101,7 +101,7 @@ def test_parts_are_gathered_in_their_order(world: World) -> None:
     lead(world, 6)
     gathered: list[object] = []
     commands = [(group, fetch(group)) for group in (SECOND, FIRST, SECOND)]
-    gather(world.broker.coordinators.groups, commands, gathered.extend)
+    ask_each(world.broker.coordinators.groups, world.call(9, 8), commands, gathered.extend)
     assert [type(each) for each in gathered] == [
         OffsetFetchResponseGroup,
         Refusal,
@@ -111,7 +111,7 @@ def test_parts_are_gathered_in_their_order(world: World) -> None:
 
 def test_nothing_is_gathered_at_once(world: World) -> None:
     heard: list[object] = []
-    gather(world.broker.coordinators.groups, [], heard.append)
+    ask_each(world.broker.coordinators.groups, world.call(9, 8), [], heard.append)
     assert heard == [[]]
 
 
