@@ -14,7 +14,7 @@ from tests.conformance.answers.setting import SETTINGS, prepare
 from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import run_broker
 from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
-from tests.wire import Wire
+from tests.wire import Wire, wait_for
 
 pytestmark = needs(*GROUPS, *CONSUMER_GROUPS, *TRANSACTIONS, *SHARE_GROUPS)
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
@@ -39,9 +39,22 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             prepare(asked)
             for script in (offsets, consumer, transactions, share):
                 script.ask(asked)
+            subscribe_by_pattern(asked)
         finally:
             asked.close()
     return directory / "data"
+
+
+def subscribe_by_pattern(asked: Questioner) -> None:
+    """Have a pattern's topics kept, which Kafka looks for beside the requests."""
+    fields = {"subscribed_topic_names": None, "subscribed_topic_regex": "[ab]"}
+    request = consumer.joining("by-pattern", consumer.FIRST, **fields)
+
+    def is_assigned() -> bool:
+        assignment = asked.call(request).assignment
+        return assignment is not None and len(assignment.topic_partitions) == 2
+
+    wait_for(is_assigned)
 
 
 def dump(folder: Path, decoder: str) -> list[tuple[Any, Any]]:
@@ -67,7 +80,7 @@ def test_groups_and_offsets(data: Path) -> None:
     committed = [
         value["data"]
         for key, value in records
-        if key == {"type": "1", "data": {"group": "alone-6", "topic": "a", "partition": 1}}
+        if key == {"type": "1", "data": {"group": "alone-2", "topic": "a", "partition": 1}}
     ]
     assert [(each["offset"], each["metadata"]) for each in committed] == [(7, "some words")]
     joined = [
