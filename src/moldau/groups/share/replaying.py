@@ -4,7 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moldau.groups.share.group import NamedPartitions, SharedTopics, ShareGroup, ShareMember
+from moldau.groups.share.group import (
+    FIRST_EPOCH,
+    NamedPartitions,
+    SharedTopics,
+    ShareGroup,
+    ShareMember,
+)
 from moldau.kernel.ids import Offset, ProducerId, TopicId
 from moldau.protocol.stored import share_groups as stored
 
@@ -75,7 +81,7 @@ def replay_target_epoch(
     """Take over for which epoch the targets are."""
     group = _group(machine, key.group_id, value)
     if group is not None:
-        group.assignment_epoch = 0 if value is None else value.assignment_epoch
+        group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
         group.assignment_ms = 0 if value is None else value.assignment_timestamp
 
 

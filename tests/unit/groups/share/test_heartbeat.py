@@ -24,6 +24,7 @@ def joined(world: World, member: str = "a") -> int:
 
 def test_partitions_are_assigned_when_they_have_a_share_state(world: World) -> None:
     first = world.beat("a", 0, ["t"])
+    assert first.member_epoch == 2
     assert assigned(first) == {}
     assert first.heartbeat_interval_ms == 5000
     assert world.group().topics.initialized[topic_id("t")].partitions == {0, 1}
@@ -58,7 +59,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_after_a_time(world: World) ->
 
     joined(world)
     world.add_topic("t", 3, first=2)
-    beat(2)
+    beat(world.group().members["a"].epoch)
     assert len(world.asked) == 1
     world.asked.clear()
     beat(world.group().members["a"].epoch)
