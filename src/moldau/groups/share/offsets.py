@@ -98,7 +98,6 @@ def decide_delete(
         if topic is None:
             row.error_code, row.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN
             continue
-        row.topic_id = topic.topic_id
         if topic.topic_id in group.topics.initialized:
             partitions[topic.topic_id] = group.topics.initialized[topic.topic_id].partitions
         elif topic.topic_id in group.topics.deleting:
@@ -107,6 +106,7 @@ def decide_delete(
             row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             row.error_message = "There is no offset information to delete."
             continue
+        row.topic_id = topic.topic_id
         names[topic.topic_id] = topic.name
     response = delete.DeleteShareGroupOffsetsResponse(responses=rows)
     if not partitions:
