@@ -10,11 +10,12 @@ import pytest
 from tests.conformance import jars
 from tests.conformance.answers import consumer, offsets, share, transactions
 from tests.conformance.answers.questioner import Questioner, served_versions
+from tests.conformance.answers.requests import joining
 from tests.conformance.answers.setting import SETTINGS, prepare
 from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import run_broker
 from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
-from tests.wire import Wire
+from tests.wire import Wire, wait_for
 
 pytestmark = needs(*GROUPS, *CONSUMER_GROUPS, *TRANSACTIONS, *SHARE_GROUPS)
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
@@ -39,9 +40,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             prepare(asked)
             for script in (offsets, consumer, transactions, share):
                 script.ask(asked)
+            subscribe_by_pattern(asked)
         finally:
             asked.close()
     return directory / "data"
+
+
+def subscribe_by_pattern(asked: Questioner) -> None:
+    fields = {"subscribed_topic_names": None, "subscribed_topic_regex": "[ab]"}
+    request = joining("by-pattern", consumer.FIRST, **fields)
+    # Kafka looks a pattern up beside the requests.
+    wait_for(lambda: bool(asked.call(request).assignment.topic_partitions))
 
 
 def dump(folder: Path, decoder: str) -> list[tuple[Any, Any]]:
@@ -67,9 +76,10 @@ def test_groups_and_offsets(data: Path) -> None:
     committed = [
         value["data"]
         for key, value in records
-        if key == {"type": "1", "data": {"group": "alone-6", "topic": "a", "partition": 1}}
+        if key == {"type": "1", "data": {"group": "alone-7", "topic": "a", "partition": 1}}
     ]
-    assert [(each["offset"], each["metadata"]) for each in committed] == [(7, "some words")]
+    said = [(each["offset"], each["metadata"]) for each in committed]
+    assert said == [(7, "some words"), (7, "")]
     joined = [
         value["data"]
         for key, value in records
