@@ -11,7 +11,7 @@ from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.groups.share import records
 from moldau.groups.share.assignor import Assignment, assign
 from moldau.groups.share.commands import InitializeShares, ShareSessionTimer
-from moldau.groups.share.finding import find_share_group
+from moldau.groups.share.finding import find_share_group, keep_forming
 from moldau.groups.share.group import (
     ShareGroup,
     ShareMember,
@@ -50,6 +50,7 @@ def decide_heartbeat(
     group = find_share_group(machine, request.group_id, create=request.member_epoch == JOINING)
     settings = group_settings(machine.context.settings, machine.context.configs_of(group.group_id))
     member = _member(machine, group, request)
+    keep_forming(machine, group)
     return _Heartbeat(machine, group, settings, member, asked, now).decide(ticket)
 
 

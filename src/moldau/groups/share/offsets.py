@@ -11,7 +11,7 @@ from moldau.groups.share.commands import (
     InitializeShares,
 )
 from moldau.groups.share.deleting import marked
-from moldau.groups.share.finding import find_share_group
+from moldau.groups.share.finding import find_share_group, keep_forming
 from moldau.groups.share.group import NamedPartitions
 from moldau.groups.share.initializing import begun
 from moldau.kernel.clock import Instant
@@ -61,6 +61,7 @@ def decide_alter(
     response = alter.AlterShareGroupOffsetsResponse(responses=rows)
     if not wanted:
         return Decision(response=response)
+    keep_forming(machine, group)
     group.initializing_since = now.monotonic
     return Decision(
         [begun(group, wanted)],

@@ -25,7 +25,8 @@ def _group(machine: "GroupMachine", group_id: str, value: object) -> ShareGroup 
         return group
     if value is None:
         return None
-    group = machine.groups[group_id] = ShareGroup(group_id)
+    group = machine.forming_shares.pop(group_id, None) or ShareGroup(group_id)
+    machine.groups[group_id] = group
     return group
 
 

@@ -69,6 +69,16 @@ def test_an_answer_that_is_lost_is_asked_for_again_after_a_time(world: World) ->
     assert len(world.asked) == 1
 
 
+def test_members_of_a_new_group_wait_for_the_same_share_states(world: World) -> None:
+    for member in ("a", "b"):
+        world.ask(
+            ShareGroupHeartbeatRequest(
+                group_id="g", member_id=member, member_epoch=0, subscribed_topic_names=["t"]
+            )
+        )
+    assert len(world.asked) == 1
+
+
 def test_a_topic_that_grows(world: World) -> None:
     epoch = joined(world)
     world.add_topic("t", 3, first=2)
