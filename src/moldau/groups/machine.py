@@ -42,6 +42,7 @@ from moldau.protocol.stored.offsets import GroupMetadataKey, LegacyOffsetCommitK
 if TYPE_CHECKING:
     from moldau.groups.classic.membership import Membership
     from moldau.groups.group import Group
+    from moldau.groups.share.group import ShareGroup
 
 
 class GroupMachine:
@@ -57,6 +58,8 @@ class GroupMachine:
         """Durable, like everything that `replay` changes."""
         self.forming: dict[str, Membership] = {}
         """Soft: of classic groups whose first record is decided, until it is replayed."""
+        self.forming_shares: dict[str, ShareGroup] = {}
+        """The same of share groups."""
         self.consumers = ConsumerSoftState()
         self.offsets = CommittedOffsets()
 

@@ -244,6 +244,8 @@ def offsets(asked: Questioner) -> None:
     ready(asked, group)
 
     def describe_them(label: str, *others: str) -> None:
+        # Not a partition that the topic does not have: Kafka asks itself for it time and again, and
+        # answers (with -1, as for an unknown topic) only after the members' sessions have ended.
         some = [DescribeShareGroupOffsetsRequestTopic(topic_name=TOPIC, partitions=[0])]
         unknown = [DescribeShareGroupOffsetsRequestTopic(topic_name="nope", partitions=[0])]
         for name, topics in {"all": None, "some": some, "unknown": unknown, "none": []}.items():

@@ -25,9 +25,8 @@ from moldau.protocol.messages.describe_share_group_offsets import (
 from moldau.sharing.commands import ReadSummary, Summary
 from moldau.sharing.stored_state import UNSET, ShareKey
 
-_UNKNOWN: Final = Refusal(
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no such topic or partition."
-)
+_NOWHERE: Final = Summary()
+"""Of what does not exist: as of what was never read, and no error."""
 
 
 def handle_describe_share_group_offsets(
@@ -120,7 +119,7 @@ def _read(
             partitions = []
             for index in indexes:
                 key = None if topic is None else ShareKey(group_id, topic.topic_id, index)
-                outcome = _UNKNOWN if key is None else outcomes[key]
+                outcome = _NOWHERE if key is None else outcomes[key]
                 partitions.append(_partition(broker, name, index, outcome))
             rows.append(
                 DescribeShareGroupOffsetsResponseTopic(
@@ -137,6 +136,8 @@ def _read(
 def _partition(
     broker: Broker, topic: str, index: int, outcome: object
 ) -> DescribeShareGroupOffsetsResponsePartition:
+    if isinstance(outcome, Refusal) and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        outcome = _NOWHERE
     if isinstance(outcome, Refusal):
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=index,

@@ -73,12 +73,25 @@ def _spread(
                 kept[member].add(partition)
                 readers[partition] += 1
     for member in members:
-        while len(kept[member]) < quotas[member]:
-            # The partition with the fewest readers; the first of those, to be the same each time.
-            free = [one for one in partitions if one not in kept[member]]
-            if not free:
-                break
-            partition = min(free, key=readers.__getitem__)
-            kept[member].add(partition)
-            readers[partition] += 1
+        mine = kept[member]
+        missing = quotas[member] - len(mine)
+        if not missing:
+            continue
+        # The partitions with the fewest readers; the first of those, to be the same each time.
+        free = sorted((one for one in partitions if one not in mine), key=readers.__getitem__)
+        for partition in free[:missing]:
+            if readers[partition] < sharing:
+                readers[partition] += 1
+            else:
+                # It has itself what lacks a reader: somebody else reads that instead of this.
+                lacking = min(partitions, key=readers.__getitem__)
+                other = next(
+                    kept[one]
+                    for one in members
+                    if partition in kept[one] and lacking not in kept[one]
+                )
+                other.remove(partition)
+                other.add(lacking)
+                readers[lacking] += 1
+            mine.add(partition)
     return [(member, partition) for member in members for partition in sorted(kept[member])]

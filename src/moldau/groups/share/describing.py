@@ -44,9 +44,10 @@ def decide_list_shared(
     ticket: Ticket,  # noqa: ARG001
     now: Instant,  # noqa: ARG001
 ) -> Decision:
-    """Tell which partitions have a share state."""
-    topics = find_share_group(machine, command.group_id).topics
-    return Decision(response={each: topic.partitions for each, topic in topics.initialized.items()})
+    """Tell which partitions have a share state: none, if there is no such share group."""
+    group = machine.groups.get(command.group_id)
+    topics = group.topics.initialized if isinstance(group, ShareGroup) else {}
+    return Decision(response={each: topic.partitions for each, topic in topics.items()})
 
 
 def _described(machine: "GroupMachine", group_id: str) -> DescribedGroup:

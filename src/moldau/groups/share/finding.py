@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def find_share_group(machine: "GroupMachine", group_id: str, *, create: bool = False) -> ShareGroup:
-    """Return a share group; with `create` one that its first record will add to the others."""
+    """Return a share group; with `create` one that its first record will add to the others.
+
+    Whoever decides such a record for it calls `keep_forming`.
+    """
     group = machine.groups.get(group_id)
     if group is None and create:
         return ShareGroup(group_id)
@@ -20,3 +23,9 @@ def find_share_group(machine: "GroupMachine", group_id: str, *, create: bool = F
     if not isinstance(group, ShareGroup):
         raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
     return group
+
+
+def keep_forming(machine: "GroupMachine", group: ShareGroup) -> None:
+    """Let a new group have the soft state that it has now when its first record is replayed."""
+    if group.group_id not in machine.groups:
+        machine.forming_shares[group.group_id] = group

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
@@ -13,6 +12,9 @@ from moldau.groups.share.assignor import Assignment
 from moldau.kernel.ids import TopicId
 from moldau.metadata.topics import Topics
 from moldau.protocol.errors import ErrorCode
+
+FIRST_EPOCH: Final = 1
+"""Of a group that nobody has joined yet: 0 is the epoch of who joins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class ShareGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = 0
+        self.assignment_epoch = FIRST_EPOCH
         self.assignment_ms = 0
         self.members: dict[str, ShareMember] = {}
         self.targets: dict[str, Assignment] = {}
@@ -134,22 +136,14 @@ class ShareGroup:
         yield records.epoch(self.group_id, None)
 
 
-def subscribed_topics(
-    members: Iterable[ShareMember], topics: Topics
-) -> dict[TopicId, NamedPartitions]:
-    """Return what members want to read, as far as there is such a topic, in order of names."""
-    names = {name for member in members for name in member.subscribed}
+def subscribed_names(members: Iterable[ShareMember]) -> set[str]:
+    """Return the names of all topics that members want to read."""
+    return {name for member in members for name in member.subscribed}
+
+
+def subscribed_topics(names: Iterable[str], topics: Topics) -> dict[TopicId, NamedPartitions]:
+    """Return those of the topics that there are, in order of names."""
     found = [topic for name in sorted(names) if (topic := topics.find(name)) is not None]
     return {
         topic.topic_id: NamedPartitions(topic.name, frozenset(topic.partitions)) for topic in found
     }
-
-
-def hash_of(topics: Mapping[TopicId, NamedPartitions]) -> int:
-    """Return a number that changes when a topic comes, grows or goes; 0 without topics."""
-    if not topics:
-        return 0
-    digest = blake2b(digest_size=8)
-    for topic_id, (name, partitions) in topics.items():
-        digest.update(topic_id + name.encode() + b"\0%d\0" % len(partitions))
-    return int.from_bytes(digest.digest(), "big", signed=True)

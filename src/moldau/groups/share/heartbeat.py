@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 from moldau.coordination.machine import Asked, Decision, Effect, SetTimer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.groups.share import records
 from moldau.groups.share.assignor import Assignment, assign
 from moldau.groups.share.commands import InitializeShares, ShareSessionTimer
-from moldau.groups.share.finding import find_share_group
-from moldau.groups.share.group import ShareGroup, ShareMember, hash_of, subscribed_topics
+from moldau.groups.share.finding import find_share_group, keep_forming
+from moldau.groups.share.group import (
+    ShareGroup,
+    ShareMember,
+    subscribed_names,
+    subscribed_topics,
+)
 from moldau.groups.share.initializing import begin_initializing
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.effective import group_settings
@@ -44,6 +50,7 @@ def decide_heartbeat(
     group = find_share_group(machine, request.group_id, create=request.member_epoch == JOINING)
     settings = group_settings(machine.context.settings, machine.context.configs_of(group.group_id))
     member = _member(machine, group, request)
+    keep_forming(machine, group)
     return _Heartbeat(machine, group, settings, member, asked, now).decide(ticket)
 
 
@@ -146,7 +153,9 @@ class _Heartbeat:
         )
         members = {**group.members, member.member_id: self._updated}
         self._members = members
-        self._topics = subscribed_topics(members.values(), machine.context.image.topics)
+        image, subscribed = machine.context.image, subscribed_names(members.values())
+        self._topics = subscribed_topics(subscribed, image.topics)
+        self._hash = metadata_hash(subscribed, image)
 
     def decide(self, ticket: Ticket) -> Decision:
         """Bring group, targets and member to what they have to be now, in this order."""
@@ -171,16 +180,15 @@ class _Heartbeat:
 
     def _group_epoch(self, *, is_known: bool) -> int:
         group = self._group
-        hashed = hash_of(self._topics)
         has_changed = (
             not is_known
             or self._updated.subscribed != self._member.subscribed
-            or hashed != group.metadata_hash
+            or self._hash != group.metadata_hash
             or (group.epoch <= group.assignment_epoch and self._has_unassigned())
         )
         if not has_changed:
             return group.epoch
-        self._records.append(records.epoch(group.group_id, (group.epoch + 1, hashed)))
+        self._records.append(records.epoch(group.group_id, (group.epoch + 1, self._hash)))
         return group.epoch + 1
 
     def _assignable(self) -> Assignment:
@@ -278,10 +286,10 @@ def _leave(machine: "GroupMachine", request: ShareGroupHeartbeatRequest) -> Deci
 
 def _removal(machine: "GroupMachine", group: ShareGroup, member_id: str) -> list[StoredRecord]:
     rest = [member for member in group.members.values() if member.member_id != member_id]
-    topics = subscribed_topics(rest, machine.context.image.topics)
+    hashed = metadata_hash(subscribed_names(rest), machine.context.image)
     return [
         records.current_assignment(group.group_id, member_id, None),
         records.target(group.group_id, member_id, None),
         records.member(group.group_id, member_id, None),
-        records.epoch(group.group_id, (group.epoch + 1, hash_of(topics))),
+        records.epoch(group.group_id, (group.epoch + 1, hashed)),
     ]

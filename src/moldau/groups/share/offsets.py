@@ -11,7 +11,7 @@ from moldau.groups.share.commands import (
     InitializeShares,
 )
 from moldau.groups.share.deleting import marked
-from moldau.groups.share.finding import find_share_group
+from moldau.groups.share.finding import find_share_group, keep_forming
 from moldau.groups.share.group import NamedPartitions
 from moldau.groups.share.initializing import begun
 from moldau.kernel.clock import Instant
@@ -61,6 +61,7 @@ def decide_alter(
     response = alter.AlterShareGroupOffsetsResponse(responses=rows)
     if not wanted:
         return Decision(response=response)
+    keep_forming(machine, group)
     group.initializing_since = now.monotonic
     return Decision(
         [begun(group, wanted)],
@@ -98,7 +99,6 @@ def decide_delete(
         if topic is None:
             row.error_code, row.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN
             continue
-        row.topic_id = topic.topic_id
         if topic.topic_id in group.topics.initialized:
             partitions[topic.topic_id] = group.topics.initialized[topic.topic_id].partitions
         elif topic.topic_id in group.topics.deleting:
@@ -107,6 +107,7 @@ def decide_delete(
             row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             row.error_message = "There is no offset information to delete."
             continue
+        row.topic_id = topic.topic_id
         names[topic.topic_id] = topic.name
     response = delete.DeleteShareGroupOffsetsResponse(responses=rows)
     if not partitions:

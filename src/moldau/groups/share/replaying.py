@@ -4,7 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moldau.groups.share.group import NamedPartitions, SharedTopics, ShareGroup, ShareMember
+from moldau.groups.share.group import (
+    FIRST_EPOCH,
+    NamedPartitions,
+    SharedTopics,
+    ShareGroup,
+    ShareMember,
+)
 from moldau.kernel.ids import Offset, ProducerId, TopicId
 from moldau.protocol.stored import share_groups as stored
 
@@ -19,7 +25,8 @@ def _group(machine: "GroupMachine", group_id: str, value: object) -> ShareGroup 
         return group
     if value is None:
         return None
-    group = machine.groups[group_id] = ShareGroup(group_id)
+    group = machine.forming_shares.pop(group_id, None) or ShareGroup(group_id)
+    machine.groups[group_id] = group
     return group
 
 
@@ -75,7 +82,7 @@ def replay_target_epoch(
     """Take over for which epoch the targets are."""
     group = _group(machine, key.group_id, value)
     if group is not None:
-        group.assignment_epoch = 0 if value is None else value.assignment_epoch
+        group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
         group.assignment_ms = 0 if value is None else value.assignment_timestamp
 
 

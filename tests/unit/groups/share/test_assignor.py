@@ -1,5 +1,7 @@
 """Who reads what: everybody something, everything by somebody."""
 
+from math import ceil
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +31,15 @@ def test_others_topics_are_not_assigned() -> None:
     assert U in result["b"]
 
 
+def test_who_has_what_lacks_a_reader_swaps() -> None:
+    topics = {T: frozenset(range(2))}
+    before = {"a": {T: frozenset({0})}, "b": {T: frozenset({1})}, "c": {T: frozenset({1})}}
+    result = assign(dict.fromkeys("abc", frozenset({T})), topics, before)
+    assert sorted(len(each[T]) for each in result.values()) == [1, 1, 2]
+    readers = [sum(index in each[T] for each in result.values()) for index in range(2)]
+    assert readers == [2, 2]
+
+
 members = st.sets(st.sampled_from("abcdefgh"), min_size=1)
 
 
@@ -42,9 +53,12 @@ def test_it_stays_even(rounds: list[tuple[set[str], int, int]]) -> None:
         sizes = [sum(map(len, each.values())) for each in result.values()]
         assert min(sizes) >= 1
         assert max(sizes) - min(sizes) <= 1
-        for topic, indexes in topics.items():
-            for index in indexes:
-                assert any(index in each.get(topic, ()) for each in result.values())
+        readers = {
+            sum(index in each.get(topic, ()) for each in result.values())
+            for topic, indexes in topics.items()
+            for index in indexes
+        }
+        assert readers == {ceil(len(names) / (t_count + u_count))}
         again = assign(subscriptions, topics, result)
         assert again == result
         before = result

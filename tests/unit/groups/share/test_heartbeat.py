@@ -24,6 +24,7 @@ def joined(world: World, member: str = "a") -> int:
 
 def test_partitions_are_assigned_when_they_have_a_share_state(world: World) -> None:
     first = world.beat("a", 0, ["t"])
+    assert first.member_epoch == 2
     assert assigned(first) == {}
     assert first.heartbeat_interval_ms == 5000
     assert world.group().topics.initialized[topic_id("t")].partitions == {0, 1}
@@ -58,13 +59,23 @@ def test_an_answer_that_is_lost_is_asked_for_again_after_a_time(world: World) ->
 
     joined(world)
     world.add_topic("t", 3, first=2)
-    beat(2)
+    beat(world.group().members["a"].epoch)
     assert len(world.asked) == 1
     world.asked.clear()
     beat(world.group().members["a"].epoch)
     assert not world.asked
     world.now += 31
     beat(world.group().members["a"].epoch)
+    assert len(world.asked) == 1
+
+
+def test_members_of_a_new_group_wait_for_the_same_share_states(world: World) -> None:
+    for member in ("a", "b"):
+        world.ask(
+            ShareGroupHeartbeatRequest(
+                group_id="g", member_id=member, member_epoch=0, subscribed_topic_names=["t"]
+            )
+        )
     assert len(world.asked) == 1
 
 

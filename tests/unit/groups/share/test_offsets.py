@@ -83,6 +83,10 @@ def test_a_group_may_be_new() -> None:
     assert world.ask(ListShared("g")) == {topic_id("t"): {0}}
 
 
+def test_nobody_shares_anything() -> None:
+    assert World().ask(ListShared("g")) == {}
+
+
 def test_offsets_of_no_topic(world: World) -> None:
     world.beat("a", -1)
     answer = world.ask(alter("u", (0, 5)))
@@ -104,6 +108,7 @@ def test_offsets_are_deleted(world: World) -> None:
     assert isinstance(answer, DeleteShareGroupOffsetsResponse)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [each.error_code for each in answer.responses] == [0, unknown, unknown]
+    assert [each.topic_id for each in answer.responses] == [topic_id("t"), bytes(16), bytes(16)]
     assert not world.group().topics.deleting
     assert world.ask(ListShared("g")) == {}
 
@@ -158,11 +163,11 @@ def test_topics_that_are_gone(world: World) -> None:
 
 def test_groups_are_described(world: World) -> None:
     world.now += 2
-    world.beat("a", 1)
+    world.beat("a", 2)
     answer = world.ask(ShareGroupDescribeRequest(group_ids=["g", "h"]))
     assert isinstance(answer, ShareGroupDescribeResponse)
     found, missing = answer.groups
-    assert (found.group_state, found.assignor_name, found.group_epoch) == ("Stable", "simple", 2)
+    assert (found.group_state, found.assignor_name, found.group_epoch) == ("Stable", "simple", 3)
     (member,) = found.members
     assert (member.client_id, member.client_host) == ("client", "/host")
     assert list(member.assignment.topic_partitions[0].partitions) == [0, 1]

@@ -43,6 +43,8 @@ class World:
         self.topics_version = 0
         self.configs: dict[str, str] = {}
         self.now = 0.0
+        self.wall_ms = 10_000_000
+        """What the wall clock showed when `now` was 0; it may be set."""
         self.log: list[tuple[bytes, bytes | None]] = []
         self.answers: dict[int, object] = {}
         self.timers: dict[object, float] = {}
@@ -81,7 +83,7 @@ class World:
 
     @property
     def instant(self) -> Instant:
-        return Instant(self.now, int(self.now * 1000) + 10_000_000)
+        return Instant(self.now, int(self.now * 1000) + self.wall_ms)
 
     def ask(self, command: object) -> object:
         """Return the answer, the refusal, or None while it waits."""
@@ -140,6 +142,11 @@ class World:
         for key in due:
             del self.timers[key]
             self.carry_out(self.machine.expire(key, self.instant))
+
+    def compact(self) -> None:
+        """Have the log without what later records have replaced."""
+        last = {key: place for place, (key, _) in enumerate(self.log)}
+        self.log = [row for place, row in enumerate(self.log) if last[row[0]] == place]
 
     def restart(self) -> None:
         self.machine = GroupMachine(self)
