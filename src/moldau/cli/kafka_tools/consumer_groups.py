@@ -12,8 +12,8 @@ from moldau.cli.kafka_tools.face import (
     client_settings,
     face_parser,
 )
+from moldau.cli.kafka_tools.group_options import ACTIONS, add_group_options
 
-ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCENARIOS: Final = {
     "to-offset": "N",
     "shift-by": "N",
@@ -25,7 +25,6 @@ SCENARIOS: Final = {
     "to-current": None,
 }
 """Where offsets are reset to: exactly one of these, with what it takes."""
-TIMEOUT_MS: Final = 5000
 
 
 def make_parser() -> Parser:
@@ -35,25 +34,7 @@ def make_parser() -> Parser:
     )
     add_server_option(parser, required=False)
     add_command_config_option(parser)
-    for action in ACTIONS:
-        parser.add_argument(f"--{action}", action="store_true", help=f"{action.replace('-', ' ')}")
-    parser.add_argument(
-        "--group", action="append", metavar="GROUP", help="which group; may be repeated"
-    )
-    parser.add_argument("--all-groups", action="store_true", help="all groups")
-    parser.add_argument(
-        "--topic", action="append", metavar="TOPIC", help="which topic, or t:0,1; may be repeated"
-    )
-    parser.add_argument("--all-topics", action="store_true", help="all that a group has offsets of")
-    parser.add_argument("--members", action="store_true", help="of --describe: the members")
-    parser.add_argument("--offsets", action="store_true", help="of --describe: offsets and lag")
-    parser.add_argument(
-        "--state",
-        nargs="?",
-        const="",
-        metavar="STATES",
-        help="of --describe: the state; of --list: the state, too, of groups in some states",
-    )
+    add_group_options(parser)
     parser.add_argument(
         "--type",
         nargs="?",
@@ -63,12 +44,7 @@ def make_parser() -> Parser:
     )
     for name, metavar in SCENARIOS.items():
         _add_scenario(parser, name, metavar)
-    parser.add_argument("--dry-run", action="store_true", help="of --reset-offsets: only show")
-    parser.add_argument("--execute", action="store_true", help="of --reset-offsets: do it")
     parser.add_argument("--export", action="store_true", help="of --reset-offsets: print CSV")
-    parser.add_argument(
-        "--timeout", type=int, default=TIMEOUT_MS, metavar="MS", help=f"give up ({TIMEOUT_MS})"
-    )
     parser.add_argument("--validate-regex", metavar="REGEX", help="only check a regex")
     return parser
 

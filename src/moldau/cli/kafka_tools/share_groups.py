@@ -12,10 +12,9 @@ from moldau.cli.kafka_tools.face import (
     client_settings,
     face_parser,
 )
+from moldau.cli.kafka_tools.group_options import ACTIONS, add_group_options
 
-ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 SCENARIOS: Final = ("to-earliest", "to-latest", "to-datetime")
-TIMEOUT_MS: Final = 5000
 
 
 def make_parser() -> Parser:
@@ -25,33 +24,10 @@ def make_parser() -> Parser:
     )
     add_server_option(parser)
     add_command_config_option(parser)
-    for action in ACTIONS:
-        parser.add_argument(f"--{action}", action="store_true", help=f"{action.replace('-', ' ')}")
-    parser.add_argument(
-        "--group", action="append", metavar="GROUP", help="which group; may be repeated"
-    )
-    parser.add_argument("--all-groups", action="store_true", help="all share groups")
-    parser.add_argument(
-        "--topic", action="append", metavar="TOPIC", help="which topic, or t:0,1; may be repeated"
-    )
-    parser.add_argument("--all-topics", action="store_true", help="all that a group has offsets of")
-    parser.add_argument("--members", action="store_true", help="of --describe: the members")
-    parser.add_argument("--offsets", action="store_true", help="of --describe: offsets and lag")
-    parser.add_argument(
-        "--state",
-        nargs="?",
-        const="",
-        metavar="STATES",
-        help="of --describe: the state; of --list: the state, too, of groups in some states",
-    )
+    add_group_options(parser)
     parser.add_argument("--to-earliest", action="store_true", help="of --reset-offsets: the start")
     parser.add_argument("--to-latest", action="store_true", help="of --reset-offsets: the end")
     parser.add_argument("--to-datetime", metavar="TIME", help="of --reset-offsets: a time")
-    parser.add_argument("--dry-run", action="store_true", help="of --reset-offsets: only show")
-    parser.add_argument("--execute", action="store_true", help="of --reset-offsets: do it")
-    parser.add_argument(
-        "--timeout", type=int, default=TIMEOUT_MS, metavar="MS", help=f"give up ({TIMEOUT_MS})"
-    )
     return parser
 
 
