@@ -1,9 +1,10 @@
 """A consumer group in a data directory that Apache Kafka 4.3.1 and we take turns on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from moldau.protocol.messages.consumer_group_describe import DescribedGroup
 from moldau.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -43,6 +44,21 @@ def settled(script: Script, member: Member) -> None:
     wait_for(is_done)
 
 
+def described(script: Script, *members: Member) -> Sequence[DescribedGroup]:
+    """Have members go on until their group has nothing left to do; return both groups."""
+    groups: Sequence[DescribedGroup] = ()
+
+    def is_done() -> bool:
+        nonlocal groups
+        for member in members:
+            settled(script, member)
+        groups = script.describe("described", "group", "mixed").groups
+        return groups[0].group_state == "Stable"
+
+    wait_for(is_done)
+    return groups
+
+
 def test_members_go_on_with_the_other_coordinator(tmp_path: Path) -> None:
     kafka = ApacheKafka(tmp_path, settings=SETTINGS)
     kafka.write_properties()
@@ -63,19 +79,15 @@ def test_members_go_on_with_the_other_coordinator(tmp_path: Path) -> None:
         Member(ours, "mixed", "m", subscribed_topic_names=["topic"]).join("m")
     epoch = a.epoch
     with kafka_on(kafka) as servers, script(servers) as theirs:
-        settled(theirs, a)
-        settled(theirs, b)
+        group, mixed = described(theirs, a, b)
         assert a.epoch >= epoch
-        group, mixed = theirs.describe("described", "group", "mixed").groups
-    assert (group.group_state, len(group.members)) == ("Stable", 2)
+    assert len(group.members) == 2
     assert sorted(member.member_type for member in mixed.members) == [0, 1]
     assert complaints(kafka) == []
     epoch = a.epoch
     with running(*options) as node, script(node.bootstrap_servers) as ours:
-        settled(ours, a)
-        settled(ours, b)
+        group, mixed = described(ours, a, b)
         assert a.epoch >= epoch
-        group, mixed = ours.describe("described", "group", "mixed").groups
-        assert (group.group_state, len(group.members)) == ("Stable", 2)
+        assert len(group.members) == 2
         assert sorted(member.member_type for member in mixed.members) == [0, 1]
         b.leave("b leaves", instance_id="i")

@@ -1,7 +1,7 @@
 """Apache Kafka 4.3.1 and we take turns on one data directory."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -125,22 +125,27 @@ def test_kafkas_then_ours_then_kafkas(tmp_path: Path) -> None:
 def commit(servers: str, group: str, offset: int, metadata: str) -> None:
     consumer = Consumer({**CLIENT, "group.id": group, "bootstrap.servers": servers})
     offsets = [TopicPartition("rivers", 0, offset, metadata)]
-    assert consumer.commit(offsets=offsets, asynchronous=False)[0].error is None
+    done = when_coordinated(lambda: consumer.commit(offsets=offsets, asynchronous=False))
+    assert done[0].error is None
     consumer.close()
 
 
 def committed(servers: str, group: str) -> tuple[int, str]:
     consumer = Consumer({**CLIENT, "group.id": group, "bootstrap.servers": servers})
+    places = [TopicPartition("rivers", 0)]
+    (found,) = when_coordinated(lambda: consumer.committed(places, timeout=SECONDS_MAX))
+    consumer.close()
+    return found.offset, found.metadata
+
+
+def when_coordinated(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
+    """Ask until there is an answer: a coordinator may be found before it knows that it is one."""
     deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
-            (found,) = consumer.committed([TopicPartition("rivers", 0)], timeout=SECONDS_MAX)
+            return ask()
         except KafkaException:
-            # A coordinator may be found before it knows that it is one.
             assert time.monotonic() < deadline
-        else:
-            consumer.close()
-            return found.offset, found.metadata
 
 
 def test_committed_offsets_go_along(tmp_path: Path) -> None:
