@@ -14,7 +14,14 @@ from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.heartbeat import HeartbeatRequest
 from moldau.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from moldau.protocol.schema import Message
-from tests.conformance.answers.requests import assignment, beat, join, joining, sync
+from tests.conformance.answers.requests import (
+    assignment,
+    beat,
+    join,
+    joining,
+    subscription,
+    sync,
+)
 
 HEARTBEAT_SECONDS = 0.3
 MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS = 79, 27
@@ -119,8 +126,12 @@ class ClassicMember(Small):
         while not self.is_leaving:
             self.watch.give(self, self.watch.owned(self))
             asked_at = time.monotonic()
-            timeouts = {"session_timeout_ms": self.session_ms, "rebalance_timeout_ms": 60_000}
-            joined = await connection.call(join(self.group, member_id, **timeouts), JOIN)
+            fields = {
+                "session_timeout_ms": self.session_ms,
+                "rebalance_timeout_ms": 60_000,
+                "metadata": subscription(self.topic),  # any member may be the one who assigns
+            }
+            joined = await connection.call(join(self.group, member_id, **fields), JOIN)
             if joined.error_code == MEMBER_ID_REQUIRED:
                 member_id = joined.member_id
                 continue
