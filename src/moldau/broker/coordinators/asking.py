@@ -29,7 +29,9 @@ def ask(
     """Have a request decided by the coordinator of a key, and answer the call with what it says."""
 
     def answer(outcome: object) -> None:
-        call.answer(refused(outcome) if isinstance(outcome, Refusal) else outcome)  # type: ignore[arg-type]
+        response = refused(outcome) if isinstance(outcome, Refusal) else outcome
+        assert isinstance(response, Message), f"no answer to a request: {response}"
+        call.answer(response)
 
     coordinator.submit(
         key, asked(call, request), lambda outcome: call.attempt(partial(answer, outcome))

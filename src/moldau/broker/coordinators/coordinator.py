@@ -1,6 +1,7 @@
 """A kind of coordinator: the shards of its topic that this broker leads."""
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.patience import Patience
@@ -10,7 +11,6 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.shards import shard_of
 from moldau.coordination.stored_record import RecordTypes
 from moldau.kernel.ids import TopicPartition
-from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moldau.broker.broker import Broker
 
 
-class Coordinator:
+class Coordinator(ABC):
     """Has a shard for every partition of its topic that is led here."""
 
     topic: str
@@ -31,17 +31,17 @@ class Coordinator:
 
     # What a kind has to say.
 
-    def make_machine(self, partition: int) -> Machine:
+    @abstractmethod
+    def make_machine(self) -> Machine:
         """Return a machine without any state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def record_types(self) -> RecordTypes:
         """Return what may be in the topic."""
-        raise NotImplementedError
 
+    @abstractmethod
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a machine of this kind wants to be done, once it is committed."""
-        raise NotImplementedError
 
     def make_patience(self) -> Patience | None:
         """Return how long a commit may take before who asked is told to ask again; None: ever."""
@@ -79,21 +79,18 @@ class Coordinator:
         """Walk all shards, those that load as well."""
         return iter(tuple(self._shards.values()))
 
-    def submit_to_all(self, make_command: Callable[[], object], then: Then) -> None:
+    def submit_to_all(self, command: object, then: Then) -> None:
         """Have a command decided by every shard that is active; each answers for itself."""
         for shard in self:
             if shard.state is State.ACTIVE:
-                shard.submit(make_command(), then)
+                shard.submit(command, then)
 
     def let_go(self) -> None:
         """Have nobody wait for others any more: the broker stops."""
         for shard in self:
             shard.let_go()
 
-    # What becomes of topics.
-
-    def topics_changed(self, removed: Sequence[Topic]) -> None:
-        """Act on topics that came, grew or went; those that went are named."""
+    # What becomes of the topic.
 
     def led(self, replica: Replica) -> None:
         """Load a partition that is led from now on."""
@@ -106,7 +103,7 @@ class Coordinator:
         broker = self._broker
         self._shards[index] = Shard(
             replica,
-            lambda: self.make_machine(index),
+            self.make_machine,
             self.record_types(),
             logs=broker.logs,
             environment=broker.environment,

@@ -33,7 +33,7 @@ class GroupCoordinator(Coordinator):
         super().__init__(broker)
         self._context = _Context(broker)
 
-    def make_machine(self, partition: int) -> GroupMachine:  # noqa: ARG002 - all are alike
+    def make_machine(self) -> GroupMachine:
         """Return a machine without groups."""
         return GroupMachine(self._context)
 
@@ -51,9 +51,9 @@ class GroupCoordinator(Coordinator):
         self._context.topics_version += 1
         if removed:
             topics = [(topic.name, topic.topic_id) for topic in removed]
-            self.submit_to_all(lambda: ForgetTopics(topics), lambda _outcome: None)
+            self.submit_to_all(ForgetTopics(topics), lambda _outcome: None)
             shared = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
-            self.submit_to_all(lambda: shared, lambda _outcome: None)
+            self.submit_to_all(shared, lambda _outcome: None)
 
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a group wants to be done outside of it."""
@@ -63,7 +63,7 @@ class GroupCoordinator(Coordinator):
             case DeleteShares():
                 delete_shares(self._broker, shard, effect)
             case _:
-                raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+                raise AssertionError(f"{shard.replica.partition} wants {effect}")
 
 
 _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)

@@ -23,7 +23,7 @@ class ShareCoordinator(Coordinator):
 
     topic = "__share_group_state"
 
-    def make_machine(self, partition: int) -> ShareMachine:  # noqa: ARG002 - all are alike
+    def make_machine(self) -> ShareMachine:
         """Return a machine without states."""
         return ShareMachine(_Context(self._broker))
 
@@ -42,7 +42,7 @@ class ShareCoordinator(Coordinator):
         """Forget what was shared of topics that are gone."""
         if removed:
             command = ForgetTopics(frozenset(topic.topic_id for topic in removed))
-            self.submit_to_all(lambda: command, _forgotten)
+            self.submit_to_all(command, _forgotten)
 
 
 _RECORD_TYPES = record_types(share_group_state)

@@ -45,7 +45,7 @@ class TransactionCoordinator(Coordinator):
         self.writes: Counter[ProducerId] = Counter()
         """How many writes of each producer wait to be admitted: those behind them wait, too."""
 
-    def make_machine(self, partition: int) -> TransactionMachine:  # noqa: ARG002 - all are alike
+    def make_machine(self) -> TransactionMachine:
         """Return a machine without transactions."""
         return TransactionMachine(_Context(self._broker))
 
@@ -61,7 +61,7 @@ class TransactionCoordinator(Coordinator):
             case Submit(command):
                 self.submit(command.transactional_id, command, _ignore)
             case _:
-                raise NotImplementedError(f"{shard.replica.partition}: {effect}")
+                raise AssertionError(f"{shard.replica.partition} wants {effect}")
 
     def submit(self, key: str, command: object, then: Then) -> None:
         """Have a command decided, with a producer id if it turns out to need one."""

@@ -1,8 +1,8 @@
 """Share groups, made from their records."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from moldau.groups.share.group import (
     FIRST_EPOCH,
@@ -12,53 +12,30 @@ from moldau.groups.share.group import (
     ShareMember,
 )
 from moldau.kernel.ids import Offset, ProducerId, TopicId
+from moldau.protocol.schema import Message
 from moldau.protocol.stored import share_groups as stored
 
 if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
 
 
-def _group(machine: "GroupMachine", group_id: str, value: object) -> ShareGroup | None:
-    """Return the group that a record is of; one that takes something back makes none."""
-    group = machine.groups.get(group_id)
-    if isinstance(group, ShareGroup):
-        return group
-    if value is None:
-        return None
-    group = machine.forming_shares.pop(group_id, None) or ShareGroup(group_id)
-    machine.groups[group_id] = group
-    return group
-
-
-def replay_epoch(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
-    key: stored.ShareGroupMetadataKey,
+def _epoch(
+    group: ShareGroup,
+    _key: stored.ShareGroupMetadataKey,
     value: stored.ShareGroupMetadataValue | None,
 ) -> None:
-    """Take over a group's epoch; the last record of a group that is deleted takes it back."""
-    group = _group(machine, key.group_id, value)
-    if group is None:
-        return
-    if value is None:
-        del machine.groups[key.group_id]
-    else:
+    """Take over a group's epoch."""
+    if value is not None:
         group.epoch = value.epoch
         group.metadata_hash = value.metadata_hash
 
 
-def replay_member(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
+def _member(
+    group: ShareGroup,
     key: stored.ShareGroupMemberMetadataKey,
     value: stored.ShareGroupMemberMetadataValue | None,
 ) -> None:
     """Take over what a member says of itself."""
-    group = _group(machine, key.group_id, value)
-    if group is None:
-        return
     if value is None:
         group.members.pop(key.member_id, None)
         group.deadlines.pop(key.member_id, None)
@@ -72,31 +49,22 @@ def replay_member(
         )
 
 
-def replay_target_epoch(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
-    key: stored.ShareGroupTargetAssignmentMetadataKey,
+def _target_epoch(
+    group: ShareGroup,
+    _key: stored.ShareGroupTargetAssignmentMetadataKey,
     value: stored.ShareGroupTargetAssignmentMetadataValue | None,
 ) -> None:
     """Take over for which epoch the targets are."""
-    group = _group(machine, key.group_id, value)
-    if group is not None:
-        group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
-        group.assignment_ms = 0 if value is None else value.assignment_timestamp
+    group.assignment_epoch = FIRST_EPOCH if value is None else value.assignment_epoch
+    group.assignment_ms = 0 if value is None else value.assignment_timestamp
 
 
-def replay_target(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
+def _target(
+    group: ShareGroup,
     key: stored.ShareGroupTargetAssignmentMemberKey,
     value: stored.ShareGroupTargetAssignmentMemberValue | None,
 ) -> None:
     """Take over what a member shall read."""
-    group = _group(machine, key.group_id, value)
-    if group is None:
-        return
     if value is None:
         group.targets.pop(key.member_id, None)
     else:
@@ -105,17 +73,14 @@ def replay_target(
         }
 
 
-def replay_current(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
+def _current(
+    group: ShareGroup,
     key: stored.ShareGroupCurrentMemberAssignmentKey,
     value: stored.ShareGroupCurrentMemberAssignmentValue | None,
 ) -> None:
     """Take over what a member is told to read."""
-    group = _group(machine, key.group_id, value)
-    member = None if group is None else group.members.get(key.member_id)
-    if group is None or (value is None and member is None):
+    member = group.members.get(key.member_id)
+    if value is None and member is None:
         return
     member = member or ShareMember(key.member_id)
     if value is None:
@@ -132,17 +97,12 @@ def replay_current(
         )
 
 
-def replay_shared_topics(
-    machine: "GroupMachine",
-    _offset: Offset,
-    _producer_id: ProducerId,
-    key: stored.ShareGroupStatePartitionMetadataKey,
+def _shared_topics(
+    group: ShareGroup,
+    _key: stored.ShareGroupStatePartitionMetadataKey,
     value: stored.ShareGroupStatePartitionMetadataValue | None,
 ) -> None:
     """Take over for which partitions there is a share state."""
-    group = _group(machine, key.group_id, value)
-    if group is None:
-        return
     if value is None:
         group.topics = SharedTopics()
     else:
@@ -158,3 +118,34 @@ def _named(infos: Iterable[stored.TopicPartitionsInfo]) -> dict[TopicId, NamedPa
         TopicId(info.topic_id): NamedPartitions(info.topic_name, frozenset(info.partitions))
         for info in infos
     }
+
+
+_OF_GROUP: Final[Mapping[type[Message], Callable[..., None]]] = {
+    stored.ShareGroupMetadataKey: _epoch,
+    stored.ShareGroupMemberMetadataKey: _member,
+    stored.ShareGroupTargetAssignmentMetadataKey: _target_epoch,
+    stored.ShareGroupTargetAssignmentMemberKey: _target,
+    stored.ShareGroupCurrentMemberAssignmentKey: _current,
+    stored.ShareGroupStatePartitionMetadataKey: _shared_topics,
+}
+
+
+def _replay(
+    machine: "GroupMachine", _offset: Offset, _producer: ProducerId, key: Any, value: Message | None
+) -> None:
+    """Apply a record to its group; one that takes something back makes none."""
+    group = machine.groups.get(key.group_id)
+    if not isinstance(group, ShareGroup):
+        if value is None:
+            return
+        group = machine.forming_shares.pop(key.group_id, None) or ShareGroup(key.group_id)
+        machine.groups[key.group_id] = group
+    if value is None and isinstance(key, stored.ShareGroupMetadataKey):
+        # It is the last record of a group that is deleted.
+        del machine.groups[key.group_id]
+    else:
+        _OF_GROUP[type(key)](group, key, value)
+
+
+REPLAY: Final[Mapping[type[Message], Callable[..., None]]] = dict.fromkeys(_OF_GROUP, _replay)
+"""What the coordinator does with each type of record."""

@@ -91,7 +91,7 @@ def test_all_that_are_active_can_be_told(world: World) -> None:
     lead(world, 6)
     answers: list[object] = []
     groups = world.broker.coordinators.groups
-    groups.submit_to_all(lambda: fetch("a"), answers.append)
+    groups.submit_to_all(fetch("a"), answers.append)
     assert len(answers) == 1, "the other one loads"
     assert len(list(groups)) == 2
 
