@@ -36,7 +36,8 @@ class ShareMember:
         """By topic ids, the partitions to read; several members may have the same."""
         self._rack = rack or None
         self._names: tuple[str, ...] = ()
-        self._told: tuple[str, ...] | None = None
+        self._saying: tuple[str, ...] = ()
+        self._told: tuple[str, ...] | None = None  # None while that is not certain
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,10 +54,14 @@ class ShareMember:
         self._names = tuple(sorted(set(names)))
 
     def heartbeat(self) -> ShareGroupHeartbeatRequest:
-        """Return the next heartbeat: everything at first, later what is new."""
+        """Return the next heartbeat: everything at first, later what is new.
+
+        Nobody knows whether the coordinator has heard what was not answered, and an assignment
+        that went with the answer is not repeated, unless the topics are.
+        """
         is_joining = self.epoch == JOINING_EPOCH
-        is_news = is_joining or self._told != self._names
-        self._told = self._names
+        is_news = self._told != self._names
+        self._saying, self._told = self._names, None
         return ShareGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,
@@ -81,6 +86,7 @@ class ShareMember:
     def answered(self, answer: ShareGroupHeartbeatResponse) -> None:
         """Take over the epoch, and the assignment where it has changed."""
         self.epoch = answer.member_epoch
+        self._told = self._saying
         if answer.assignment is not None:
             self.assignment = {
                 each.topic_id: each.partitions for each in answer.assignment.topic_partitions
@@ -88,7 +94,6 @@ class ShareMember:
 
     def refused(self, code: ErrorCode) -> Next:
         """Decide what an error means."""
-        self._told = None  # whether the coordinator knows of the topics is not certain
         if code in FENCING:
             self.leave()
             return Next.JOIN

@@ -53,10 +53,28 @@ def test_who_was_fenced_joins_anew_with_nothing(code: ErrorCode) -> None:
 
 def test_what_may_pass_is_tried_again_and_the_topics_are_named_again() -> None:
     member = joined()
+    assert member.heartbeat().subscribed_topic_names is None
     assert member.refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) is Next.TRY_AGAIN
     assert member.heartbeat().subscribed_topic_names == ["a", "b"]
     assert member.assignment
     assert member.refused(ErrorCode.GROUP_AUTHORIZATION_FAILED) is Next.GIVE_UP
+
+
+def test_who_got_no_answer_asks_for_the_assignment_again() -> None:
+    member = joined()
+    assert member.heartbeat().subscribed_topic_names is None
+    # The answer was lost, and perhaps an assignment: only who names topics is told it again.
+    assert member.heartbeat().subscribed_topic_names == ["a", "b"]
+    member.answered(ShareGroupHeartbeatResponse(member_epoch=4))
+    assert member.heartbeat().subscribed_topic_names is None
+
+
+def test_topics_that_are_chosen_before_the_answer_are_told_with_the_next() -> None:
+    member = joined()
+    member.heartbeat()
+    member.subscribe(["c"])
+    member.answered(ShareGroupHeartbeatResponse(member_epoch=4))
+    assert member.heartbeat().subscribed_topic_names == ["c"]
 
 
 def test_a_farewell_leaves() -> None:
