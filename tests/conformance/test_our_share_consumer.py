@@ -331,6 +331,21 @@ def test_an_administrator_sees_and_moves_a_share_group(
         assert admin.list_share_group_offsets(topic, [place]) == {place: None}
 
 
+def test_a_poll_without_time_reads(
+    served: Served, topic: str, consume: Callable[..., ShareConsumer]
+) -> None:
+    values = produce(served, topic, 3)
+    consumer = consume()
+    seen: list[bytes] = []
+
+    def has_read() -> bool:
+        seen.extend(record.value or b"" for record in consumer.poll(0))
+        return len(seen) == 3
+
+    wait_for(has_read)
+    assert seen == values
+
+
 @pytest.mark.parametrize("partitions", [3])
 def test_cut_connections_lose_no_record(
     served: Served, topic: str, consume: Callable[..., ShareConsumer]

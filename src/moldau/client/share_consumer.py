@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from moldau._native.fetched import Record
@@ -14,10 +14,9 @@ from moldau.client.errors import (
     ClosedError,
     KafkaError,
     RequestTimeoutError,
-    UnreachableError,
 )
 from moldau.client.settings import load
-from moldau.client.share_link import ShareLink
+from moldau.client.share_link import ShareLink, may_pass
 from moldau.client.share_membership import ShareMembership
 from moldau.client.share_session import Key
 from moldau.client.share_settings import ShareSettings
@@ -59,6 +58,7 @@ class AsyncShareConsumer:
         self._membership = ShareMembership(self._cluster, self.settings, self._news.set)
         self._links: dict[int, ShareLink] = {}
         self._busy: dict[int, asyncio.Task[None]] = {}  # a task for each broker that is asked
+        self._locating: asyncio.Task[None] | None = None
         self._waiting: deque[tuple[Record, ShareLink, int]] = deque()  # acquired, not handed out
         self._done: deque[Acknowledged] = deque()
         self._failures: deque[ClientError] = deque()
@@ -89,6 +89,10 @@ class AsyncShareConsumer:
         self._call_back()
 
     async def _stop_fetching(self) -> None:
+        if self._locating is not None:
+            self._locating.cancel()
+            await asyncio.gather(self._locating, return_exceptions=True)
+            self._locating = None
         tasks = list(self._busy.values())
         # They are waited for: what they still acquire goes to others when the session is closed.
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -156,11 +160,10 @@ class AsyncShareConsumer:
             records = self._hand_out(count)
             if records:
                 return records
+            self._fetch()
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._fetch()
-                    if not self._failures and not self._waiting:
-                        await self._news.wait()
+                    await self._news.wait()
             except TimeoutError:
                 return []
 
@@ -261,9 +264,9 @@ class AsyncShareConsumer:
 
     # Behind the scenes.
 
-    async def _fetch(self) -> None:
+    def _fetch(self) -> None:
         """Ask those for records that are not being asked."""
-        routes = await self._locate()
+        routes = self._routes()
         nodes = sorted(routes)
         if self.settings.share_acquire_mode == "record_limit" and nodes:
             # Two that answer at once would bring more than was asked for.
@@ -310,23 +313,15 @@ class AsyncShareConsumer:
             del self._busy[link.node_id]
             self._news.set()
 
-    async def _locate(self) -> dict[int, dict[Key, TopicPartition]]:
+    def _routes(self) -> dict[int, dict[Key, TopicPartition]]:
         """Return which broker to ask for which of the assigned partitions."""
         routes: dict[int, dict[Key, TopicPartition]] = {}
         assignment = self._membership.member.assignment
-        missing = [
-            name
-            for name in self._membership.member.names
-            if assignment and self._cluster.find_topic(name) is None
-        ]
-        if missing:
-            try:
-                await self._cluster.ask_topics(missing)
-            except (UnreachableError, RequestTimeoutError):
-                await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
-        for name in self._membership.member.names:
+        missing: list[str] = []
+        for name in self._membership.member.names if assignment else ():
             topic = self._cluster.find_topic(name)
             if topic is None:
+                missing.append(name)
                 continue
             for index in assignment.get(topic.topic_id, ()):
                 if index < len(topic.partitions):
@@ -334,7 +329,23 @@ class AsyncShareConsumer:
                     if leader != NO_LEADER:
                         key = topic.topic_id, index
                         routes.setdefault(leader, {})[key] = TopicPartition(name, index)
+        if missing and self._locating is None:
+            # By a task: polls may have less time than the answer takes.
+            self._locating = asyncio.get_running_loop().create_task(self._locate(missing))
         return routes
+
+    async def _locate(self, names: Sequence[str]) -> None:
+        try:
+            try:
+                await self._cluster.ask_topics(names)
+            except ClientError as error:
+                if not may_pass(error):
+                    self._failures.append(error)
+            if any(self._cluster.find_topic(name) is None for name in names):
+                await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
+        finally:
+            self._locating = None
+            self._news.set()
 
 
 class ShareConsumer(Synchronous[AsyncShareConsumer]):

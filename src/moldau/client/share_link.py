@@ -123,7 +123,7 @@ class ShareLink:
                 self._lose()
                 fetched.acknowledged += self._all(acks, error)
                 fetched.is_fine = False
-                if not _may_pass(error):
+                if not may_pass(error):
                     fetched.errors.append(error)
                 for name in wanted.values():
                     self._cluster.forget(name.topic)
@@ -269,7 +269,8 @@ class ShareLink:
         held.skip(counts)
 
 
-def _may_pass(error: ClientError) -> bool:
+def may_pass(error: ClientError) -> bool:
+    """Whether to try again without a word to the user."""
     if isinstance(error, KafkaError):
         return error.retriable
     return isinstance(error, UnreachableError | RequestTimeoutError)
