@@ -57,6 +57,8 @@ class ApacheKafka:
     directory: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     options: Sequence[str] = FRUGAL
+    advertised: str | None = None
+    """Where clients are told to go instead, as to a proxy; the node itself goes straight."""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -78,7 +80,7 @@ class ApacheKafka:
     def write_properties(self) -> None:
         """Choose free ports and write server.properties for a broker that is its own quorum."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, controller_port = _free_ports(2)
+        self.port, controller_port, inner_port = _free_ports(3)
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -96,6 +98,16 @@ class ApacheKafka:
             "share.coordinator.state.topic.min.isr": "1",
             **self.settings,
         }
+        if self.advertised is not None:
+            inner = f"INNER://127.0.0.1:{inner_port}"
+            properties |= {
+                "listeners": f"{properties['listeners']},{inner}",
+                "advertised.listeners": f"PLAINTEXT://{self.advertised},{inner}",
+                "inter.broker.listener.name": "INNER",
+                "listener.security.protocol.map": ",".join(
+                    f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "INNER")
+                ),
+            }
         lines = [f"{name}={value}\n" for name, value in properties.items()]
         self.properties.write_text("".join(lines))
 
@@ -208,9 +220,10 @@ def apache_kafka(
     settings: Mapping[str, str] | None = None,
     *format_arguments: str,
     options: Sequence[str] = FRUGAL,
+    advertised: str | None = None,
 ) -> Iterator[ApacheKafka]:
     """Format and start a node; it is stopped at the end, and killed if that fails."""
-    kafka = ApacheKafka(directory, settings or {}, options)
+    kafka = ApacheKafka(directory, settings or {}, options, advertised)
     kafka.write_properties()
     kafka.format(*format_arguments)
     kafka.start()

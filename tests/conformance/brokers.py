@@ -42,18 +42,29 @@ def run_broker(
 
 @contextmanager
 def run_apache(
-    directory: Path, settings: Mapping[str, str], options: Sequence[str] = FRUGAL
+    directory: Path,
+    settings: Mapping[str, str],
+    options: Sequence[str] = FRUGAL,
+    *,
+    advertised: str | None = None,
 ) -> Iterator[RunningBroker]:
-    """Run Apache Kafka 4.3.1, with these options for its Java machine."""
-    with apache_kafka(directory, settings, options=options) as kafka:
+    """Run Apache Kafka 4.3.1, with these options for its Java machine.
+
+    Clients may be told to go elsewhere, as to a proxy.
+    """
+    with apache_kafka(directory, settings, options=options, advertised=advertised) as kafka:
         assert kafka.process is not None
         yield RunningBroker("127.0.0.1", kafka.port, kafka.process.pid)
 
 
 @contextmanager
-def run_moldau(directory: Path, settings: Mapping[str, str]) -> Iterator[RunningBroker]:
+def run_moldau(
+    directory: Path, settings: Mapping[str, str], *, advertised: str | None = None
+) -> Iterator[RunningBroker]:
     """Run `moldau start` as a user does, and expect that it ends cleanly."""
     given = [f"--set={key}={value}" for key, value in settings.items()]
+    if advertised is not None:
+        given.append(f"--set=advertised.listeners=PLAINTEXT://{advertised}")
     node = RunningNode("--data", str(directory / "data"), *given)
     try:
         yield RunningBroker(*node.address, node.process.pid, tuple(node.output))

@@ -63,16 +63,16 @@ def served(
     directory = tmp_path_factory.mktemp(request.param)
     with FaultProxy(("127.0.0.1", 1), seed=5, bytes_mean=5_000) as proxy:
         proxy.is_calm = True
-        settings = {"advertised.listeners": f"PLAINTEXT://{proxy.bootstrap_servers}"}
+        advertised = proxy.bootstrap_servers
         if request.param == "moldau":
-            settings["transaction.two.phase.commit.enable"] = "true"
-            with run_moldau(directory, settings) as broker:
+            settings = {"transaction.two.phase.commit.enable": "true"}
+            with run_moldau(directory, settings, advertised=advertised) as broker:
                 proxy.target = broker.host, broker.port
                 yield Served(proxy, is_v2=True, keeps_prepared=True)
             return
         is_v2 = request.param == "apache"
         level = () if is_v2 else ("--feature", "transaction.version=1")
-        with apache_kafka(directory, SETTINGS | settings, *level) as kafka:
+        with apache_kafka(directory, SETTINGS, *level, advertised=advertised) as kafka:
             proxy.target = "127.0.0.1", kafka.port
             yield Served(proxy, is_v2)
 
