@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.patience import Patience
-from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
+from moldau.broker.coordinators.record_size import record_bytes_max
+from moldau.broker.coordinators.shard import Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
@@ -15,10 +16,8 @@ from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, Initi
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.effective import topic_settings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
-from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -90,9 +89,7 @@ class _Context:
     @property
     def record_bytes_max(self) -> int:
         """How large a record may be, by the settings of the groups' topic."""
-        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
-        largest = topic_settings(self.settings, overrides).max_message_bytes
-        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
+        return record_bytes_max(self._broker, GroupCoordinator.topic)
 
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group."""

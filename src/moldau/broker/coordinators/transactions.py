@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.first_sequences import FirstSequences
 from moldau.broker.coordinators.marking import Marking
+from moldau.broker.coordinators.record_size import record_bytes_max
 from moldau.broker.coordinators.shard import Shard, Then
 from moldau.coordination.machine import Effect, Producer
 from moldau.coordination.refusal import Refusal
@@ -140,6 +141,11 @@ class _Context:
     def settings(self) -> BrokerSettings:
         """The broker's settings, as they are now."""
         return self._broker.settings
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the transactions' topic."""
+        return record_bytes_max(self._broker, TransactionCoordinator.topic)
 
     @property
     def transaction_version(self) -> int:
