@@ -8,6 +8,7 @@ from moldau.broker.coordinators.patience import Patience
 from moldau.broker.coordinators.record_size import record_bytes_max
 from moldau.broker.coordinators.shard import Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
+from moldau.broker.internal_topics import OFFSETS
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class GroupCoordinator(Coordinator):
     """Has the groups of the partitions that are led here."""
 
-    topic = "__consumer_offsets"
+    topic = OFFSETS
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker)
