@@ -9,7 +9,7 @@ from moldau._native.records import Batch, read_batches
 from moldau.broker.append_request import AppendRequest, last_of_each
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.transactions import is_admitted
+from moldau.broker.coordinators.admission import is_admitted
 from moldau.coordination.machine import Producer
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition

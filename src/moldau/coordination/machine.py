@@ -81,8 +81,8 @@ class Decision:
     is_atomic: bool = True
     """Whether the records have to be in one batch; others may be cut where it grows too large."""
     is_pure: bool = False
-    """Whether nothing but the records changes anything. If the log does not take them (they are too
-    large, or of a producer that is fenced), only who asked hears of it."""
+    """Whether nothing but the records changes anything that matters without them. If the log does
+    not take them (too large, or of a producer that is fenced), only who asked hears of it."""
 
 
 class Machine(Protocol):

@@ -31,6 +31,11 @@ class StoredRecord(NamedTuple):
             return key, None
         return key, _NUMBER.pack(self.version) + self.value.encode(self.version)
 
+    def fits(self, size_max: int) -> bool:
+        """Whether key and value together are not larger than that."""
+        key, value = self.encode()
+        return len(key) + len(value or b"") <= size_max
+
 
 def record_types(*modules: ModuleType) -> RecordTypes:
     """Return the types that modules declare as pairs of `...Key` and `...Value`."""

@@ -1,5 +1,6 @@
 """The coordinator of groups: one machine for each partition of __consumer_offsets."""
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,6 +63,8 @@ class GroupMachine:
         """The same of share groups."""
         self.consumers = ConsumerSoftState()
         self.offsets = CommittedOffsets()
+        self.unexpired: deque[str] = deque()
+        """Soft: groups that the look for unused offsets, which is under way, has not reached."""
 
     def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
         """Decide a request, or a command of the broker itself."""

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.coordinators.coordinators import Coordinators
-from moldau.groups.machine import GroupMachine
 from moldau.runtime.metrics import Metrics, render_labels
-from moldau.transactions.machine import TransactionMachine
+
+if TYPE_CHECKING:
+    from moldau.groups.machine import GroupMachine
+    from moldau.transactions.machine import TransactionMachine
 
 
 def measure_coordinators(metrics: Metrics, broker: Broker) -> None:
@@ -35,10 +38,9 @@ def measure_coordinators(metrics: Metrics, broker: Broker) -> None:
     )
 
 
-def _group_machines(coordinators: Coordinators) -> Iterator[GroupMachine]:
+def _group_machines(coordinators: Coordinators) -> "Iterator[GroupMachine]":
     for shard in coordinators.groups:
-        assert isinstance(shard.machine, GroupMachine)
-        yield shard.machine
+        yield cast("GroupMachine", shard.machine)
 
 
 def _partitions(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
@@ -64,7 +66,7 @@ def _groups(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
 def _transactional_ids(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
     counts: Counter[str] = Counter()
     for shard in coordinators.transactions:
-        assert isinstance(shard.machine, TransactionMachine)
-        counts.update(each.state.shown for each in shard.machine.shelf.transactions.values())
+        machine = cast("TransactionMachine", shard.machine)
+        counts.update(each.state.shown for each in machine.shelf.transactions.values())
     for state, count in counts.items():
         yield render_labels({"state": state}), count

@@ -1,6 +1,7 @@
 """The coordinator of shares: one machine for each partition of __share_group_state."""
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from moldau.coordination.machine import Decision, SetTimer, Ticket
@@ -137,7 +138,7 @@ class ShareMachine:
             created_ms=now.wall_ms,
             written_ms=now.wall_ms,
         )
-        return Decision([state.snapshot(command.key)], Done())
+        return Decision([state.snapshot(command.key)], Done(), is_pure=True)
 
     def read(self, command: ReadState, now: Instant) -> Decision:
         """Tell a state, to a leader that is not fenced."""
@@ -152,7 +153,7 @@ class ShareMachine:
             state.delivery_complete_count,
             (),
         )
-        return Decision(self.write(write, now).records, state)
+        return replace(self.write(write, now), response=state)
 
     def write(self, command: WriteState, now: Instant) -> Decision:
         """Take what a leader tells."""
@@ -171,7 +172,7 @@ class ShareMachine:
             record = self._snapshot_of(state.changed(*told), now).snapshot(key)
         else:
             record = update_record(key, state.snapshot_epoch, *told)
-        return Decision([record], Done())
+        return Decision([record], Done(), is_pure=True)
 
     def delete(self, command: DeleteState, now: Instant) -> Decision:  # noqa: ARG002
         """Forget a state."""

@@ -62,8 +62,13 @@ def add_waiting(
         except Refusal as refusal:
             effects.append(Reply(ticket, refusal))
         else:
-            known = known.begun_with(command.partitions, command.client_version, now.wall_ms)
-            effects.append(Reply(ticket, DONE))
+            begun = known.begun_with(command.partitions, command.client_version, now.wall_ms)
+            if record_of(begun, shelf.record_version).fits(shelf.context.record_bytes_max):
+                known = begun
+                effects.append(Reply(ticket, DONE))
+            else:
+                code = ErrorCode.UNKNOWN_SERVER_ERROR
+                effects.append(Reply(ticket, Refusal(code, "There are too many partitions.")))
     if waiting:
         effects.append(CancelTimer(WaitedLong(completed.transactional_id)))
     if known is not completed:

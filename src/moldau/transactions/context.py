@@ -13,5 +13,9 @@ class TransactionContext(Protocol):
         """The broker's settings, as they are now."""
 
     @property
+    def record_bytes_max(self) -> int:
+        """How large the key and the value of a record may be, together."""
+
+    @property
     def transaction_version(self) -> int:
         """The cluster's level of transaction.version."""

@@ -96,7 +96,7 @@ def decide_complete(
     records = [record_of(completed, shelf.record_version)]
     if begun is not completed:
         records.append(record_of(begun, shelf.record_version))
-    return Decision(records, DONE, effects)
+    return Decision(records, DONE, effects, is_atomic=False)
 
 
 def markers_of(prepared: Transaction) -> WriteMarkers:
@@ -179,5 +179,7 @@ def _decide_prepared(
     if not prepared.partitions:
         # Nobody is to be told: both at once.
         completed = prepared.completed(now.wall_ms)
-        return Decision([record_of(prepared, version), record_of(completed, version)], response)
-    return Decision([record_of(prepared, version)], response, [markers_of(prepared)])
+        return Decision(
+            [record_of(prepared, version), record_of(completed, version)], response, is_pure=True
+        )
+    return Decision([record_of(prepared, version)], response, [markers_of(prepared)], is_pure=True)

@@ -106,6 +106,7 @@ def _decide_kept(
         [record_of(kept, shelf.record_version)],
         Initialized(owner, ongoing=known.producer),
         timeout_effects(shelf, kept, now),
+        is_pure=True,
     )
 
 
@@ -117,5 +118,7 @@ def _is_of(known: Transaction, expected: Producer) -> bool:
 
 def _initialized(shelf: TransactionShelf, transaction: Transaction) -> Decision:
     return Decision(
-        [record_of(transaction, shelf.record_version)], Initialized(transaction.producer)
+        [record_of(transaction, shelf.record_version)],
+        Initialized(transaction.producer),
+        is_pure=True,
     )

@@ -56,7 +56,11 @@ class TransactionShelf:
         return self._last_epochs.get(transactional_id, NO_EPOCH)
 
     def set_last_epoch(self, transactional_id: str, epoch: ProducerEpoch) -> None:
-        """Remember it, or that there is none."""
+        """Remember it, or that there is none.
+
+        That comes before anything is recorded. If it is not, no harm is done: it is the epoch that
+        the producer has now, who may ask with it anyway.
+        """
         if epoch == NO_EPOCH:
             self._last_epochs.pop(transactional_id, None)
         else:

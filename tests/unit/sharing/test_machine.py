@@ -2,7 +2,7 @@
 
 import pytest
 
-from moldau.coordination.machine import SetTimer
+from moldau.coordination.machine import SetTimer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, TopicId
@@ -58,6 +58,13 @@ def test_a_state_is_written_and_read() -> None:
     assert read.start_offset == 2
     assert read.batches == (DONE._replace(first=Offset(2)),)
     assert coordinator.ask(ReadSummary(KEY), NOW) == Summary(3, 5, 2, 0)
+
+
+@pytest.mark.parametrize("command", [InitializeState(KEY, 4, 5), write(), ReadState(KEY, 3)])
+def test_what_the_log_does_not_take_concerns_nobody_else(command: object) -> None:
+    decision = initialized().machine.decide(command, Ticket(0), NOW)
+    assert decision.records
+    assert decision.is_pure
 
 
 def test_a_write_may_leave_the_start_as_it_is() -> None:

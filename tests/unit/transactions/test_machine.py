@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from moldau.coordination.machine import Producer
-from moldau.kernel.ids import ProducerEpoch, ProducerId
+from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.transactions.commands import (
     DONE,
@@ -367,6 +367,23 @@ def test_a_write_waits_for_the_end_of_the_transaction_before() -> None:
     w.mark()
     assert answers == [DONE, DONE]
     assert [each.code for each in refused] == [FENCED]
+    assert (w.state, w.known.partitions) == (State.ONGOING, {B})
+
+
+def test_who_waited_with_too_much_for_a_record_is_refused_and_nobody_else() -> None:
+    w = TransactionWorld()
+    first = w.init()
+    w.add(first, A)
+    second = w.end(first)
+    w.context.record_bytes_max = 200
+    answers: list[object] = []
+    refused: list[Refusal] = []
+    many = frozenset(TopicPartition("a", index) for index in range(100))
+    w.submit(AddPartitions(ID, second, many, 2, may_wait=True), refused.append)
+    w.submit(AddPartitions(ID, second, frozenset({B}), 2, may_wait=True), answers.append)
+    w.mark()
+    assert [each.code for each in refused] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert answers == [DONE]
     assert (w.state, w.known.partitions) == (State.ONGOING, {B})
 
 

@@ -50,7 +50,9 @@ class TransactionWorld:
     def __init__(self, version: int = 2, **settings: str) -> None:
         dotted = {name.replace("_", "."): value for name, value in settings.items()}
         self.context = SimpleNamespace(
-            settings=broker_settings(BrokerLayers(dotted)), transaction_version=version
+            settings=broker_settings(BrokerLayers(dotted)),
+            record_bytes_max=1 << 20,
+            transaction_version=version,
         )
         self.monotonic = 0.0
         self.wall_ms = START_MS

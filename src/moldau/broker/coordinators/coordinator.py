@@ -1,7 +1,7 @@
 """A kind of coordinator: the shards of its topic that this broker leads."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.patience import Patience
@@ -11,6 +11,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.shards import shard_of
 from moldau.coordination.stored_record import RecordTypes
 from moldau.kernel.ids import TopicPartition
+from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 
@@ -42,6 +43,10 @@ class Coordinator(ABC):
     @abstractmethod
     def perform(self, shard: Shard, effect: Effect) -> None:
         """Do what a machine of this kind wants to be done, once it is committed."""
+
+    @abstractmethod
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Topics came, grew or went: those that went are named."""
 
     def make_patience(self) -> Patience | None:
         """Return how long a commit may take before who asked is told to ask again; None: ever."""

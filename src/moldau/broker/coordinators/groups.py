@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.patience import Patience
-from moldau.broker.coordinators.shard import RECORD_OVERHEAD_MAX, Shard
+from moldau.broker.coordinators.record_size import record_bytes_max
+from moldau.broker.coordinators.shard import Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
+from moldau.broker.internal_topics import OFFSETS
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.groups.machine import GroupMachine
@@ -15,10 +17,8 @@ from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, Initi
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.effective import topic_settings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
-from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class GroupCoordinator(Coordinator):
     """Has the groups of the partitions that are led here."""
 
-    topic = "__consumer_offsets"
+    topic = OFFSETS
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker)
@@ -90,9 +90,7 @@ class _Context:
     @property
     def record_bytes_max(self) -> int:
         """How large a record may be, by the settings of the groups' topic."""
-        overrides = self.image.configs.of(Resource(ResourceType.TOPIC, GroupCoordinator.topic))
-        largest = topic_settings(self.settings, overrides).max_message_bytes
-        return largest - HEADER_BYTES - RECORD_OVERHEAD_MAX
+        return record_bytes_max(self._broker, GroupCoordinator.topic)
 
     def configs_of(self, group_id: str) -> Mapping[str, str]:
         """Return what is set for a group."""

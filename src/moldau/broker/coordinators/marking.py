@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moldau.broker.coordinators.shard import Shard, State
+from moldau.broker.internal_topics import OFFSETS
 from moldau.coordination.machine import NO_PRODUCER, Producer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset, TopicPartition
@@ -21,7 +22,6 @@ from moldau.transactions.transaction import NO_EPOCH
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 RETRY_SECONDS_FIRST: Final = 0.02
 RETRY_SECONDS_MAX: Final = 1.0
 
@@ -65,7 +65,7 @@ def write_marker(
         then(ErrorCode.NOT_ENOUGH_REPLICAS)
     elif _is_written(replica, order):
         _wait(replica, then)
-    elif partition.topic == OFFSETS_TOPIC:
+    elif partition.topic == OFFSETS:
         _write_group_marker(broker, partition.partition, order, then)
     else:
         _append(broker, replica, order, then)

@@ -9,6 +9,7 @@ from typing import Final
 from moldau._native.records import Record
 from moldau.broker.coordinators.loading import Loading
 from moldau.broker.coordinators.patience import Patience
+from moldau.broker.coordinators.record_size import RECORD_OVERHEAD_MAX
 from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
 from moldau.coordination.machine import (
     NO_PRODUCER,
@@ -33,9 +34,6 @@ from moldau.records.batch import HEADER_BYTES, TRANSACTIONAL, build_batch, valid
 from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
-
-RECORD_OVERHEAD_MAX: Final = 32
-"""What a record takes in a batch beside its key and value, at most."""
 
 Then = Callable[[object], None]
 """Gets the response, or a `Refusal`."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.shard import Shard
+from moldau.broker.internal_topics import SHARE_STATE
 from moldau.coordination.machine import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import Offset
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class ShareCoordinator(Coordinator):
     """Has the share states of the partitions that are led here."""
 
-    topic = "__share_group_state"
+    topic = SHARE_STATE
 
     def make_machine(self) -> ShareMachine:
         """Return a machine without states."""

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Final, cast
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.first_sequences import FirstSequences
 from moldau.broker.coordinators.marking import Marking
+from moldau.broker.coordinators.record_size import record_bytes_max
 from moldau.broker.coordinators.shard import Shard, Then
-from moldau.coordination.machine import Effect, Producer
+from moldau.broker.internal_topics import TRANSACTION_STATE
+from moldau.coordination.machine import Effect
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import ProducerId, TopicPartition
 from moldau.metadata.features import TRANSACTION_VERSION
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored import transaction_state
-from moldau.replication.replica import Replica
 from moldau.transactions.commands import (
     DONE,
     AddPartitions,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 class TransactionCoordinator(Coordinator):
     """Has the transactional ids of the partitions that are led here."""
 
-    topic = "__transaction_state"
+    topic = TRANSACTION_STATE
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker)
@@ -62,6 +64,9 @@ class TransactionCoordinator(Coordinator):
                 self.submit(command.transactional_id, command, _ignore)
             case _:
                 raise AssertionError(f"{shard.replica.partition} wants {effect}")
+
+    def topics_changed(self, removed: Sequence[Topic]) -> None:
+        """Nothing: that a partition is gone shows when its marker is to be written."""
 
     def submit(self, key: str, command: object, then: Then) -> None:
         """Have a command decided, with a producer id if it turns out to need one."""
@@ -110,16 +115,6 @@ class TransactionCoordinator(Coordinator):
         self.submit(command.transactional_id, command, answer)
 
 
-def is_admitted(replica: Replica, producer: Producer) -> bool:
-    """Whether nobody need be asked: the partition has the transaction, or refuses it anyway."""
-    state = None if replica.log is None else replica.log.producers.states.get(producer.id)
-    if state is None:
-        return False
-    if producer.epoch == state.producer_epoch:
-        return state.transaction_first_offset >= 0
-    return producer.epoch < state.producer_epoch
-
-
 def _ignore(_outcome: object) -> None:
     """Nobody waits for it; what was not done is tried again, or was done by somebody else."""
 
@@ -140,6 +135,11 @@ class _Context:
     def settings(self) -> BrokerSettings:
         """The broker's settings, as they are now."""
         return self._broker.settings
+
+    @property
+    def record_bytes_max(self) -> int:
+        """How large a record may be, by the settings of the transactions' topic."""
+        return record_bytes_max(self._broker, TransactionCoordinator.topic)
 
     @property
     def transaction_version(self) -> int:

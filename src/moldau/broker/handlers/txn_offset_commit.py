@@ -11,8 +11,8 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.coordinators.admission import is_admitted
 from moldau.broker.coordinators.asking import asked
-from moldau.broker.coordinators.transactions import is_admitted
 from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal

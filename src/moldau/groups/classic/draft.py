@@ -75,8 +75,7 @@ class Draft:
         again with this group.
         """
         record = self.membership.record(self.group_id)
-        key, value = record.encode()
-        if len(key) + len(value or b"") > self._context.record_bytes_max:
+        if not record.fits(self._context.record_bytes_max):
             return False
         self.records.append(record)
         return True

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import Effect
-from moldau.coordination.refusal import Refusal
-from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import ConsumerMember, MemberState
 from moldau.groups.consumer.reconciling import Reconciling, check_state
@@ -21,9 +19,9 @@ from moldau.groups.consumer.targets import renew_target, topic_ids_of
 from moldau.groups.context import GroupContext
 from moldau.groups.modern.draft import Draft
 from moldau.groups.modern.partitions import Partitions
+from moldau.groups.modern.record_size import check_size
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.kernel.clock import Instant
-from moldau.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
@@ -97,16 +95,6 @@ def _renew_epoch(context: GroupContext, draft: Draft[ConsumerGroup], *, is_new: 
         draft.write(epoch_record(group.group_id, group.epoch + 1, topics))
     if group.has_partition_metadata:
         draft.write(no_partition_metadata_record(group.group_id))
-
-
-def check_size(context: GroupContext, records: Sequence[StoredRecord]) -> None:
-    """Refuse what the log would not take: others in the partition would suffer from trying."""
-    for record in records:
-        key, value = record.encode()
-        if len(key) + len(value or b"") > context.record_bytes_max:
-            raise Refusal(
-                ErrorCode.UNKNOWN_SERVER_ERROR, "The member has too many topics or partitions."
-            )
 
 
 def expect_revocation(

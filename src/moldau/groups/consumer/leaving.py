@@ -15,7 +15,7 @@ from moldau.groups.consumer.records import (
 )
 from moldau.groups.consumer.soft import MemberTimer, RebalanceTimer
 from moldau.groups.consumer.static import get_static
-from moldau.groups.migration.downgrade import downgrade, is_to_downgrade
+from moldau.groups.migration.downgrade import try_downgrade
 from moldau.groups.modern.draft import Draft
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.kernel.clock import Instant
@@ -65,8 +65,9 @@ def fence(
     for member in members:
         draft.write(*no_member_records(group_id, member.member_id))
         machine.consumers.forget(group_id, member.member_id)
-    if is_to_downgrade(machine, draft.group):
-        return downgrade(machine, group, draft.group, now)
+    downgraded = try_downgrade(machine, group, draft.group, now)
+    if downgraded is not None:
+        return downgraded
     group = draft.group
     for regex in sorted({member.topic_regex for member in members} & group.regexes.keys()):
         if not group.regex_users(regex):

@@ -18,28 +18,20 @@ if TYPE_CHECKING:
     from moldau.groups.machine import GroupMachine
 
 
-def is_to_downgrade(machine: "GroupMachine", rest: ConsumerGroup) -> bool:
-    """Whether all members that are left speak only the classic protocol, and may have their way."""
-    members = rest.members.values()
-    return (
-        bool(members)
-        and all(member.classic is not None for member in members)
-        and may_downgrade(machine.context)
-        and len(members) <= machine.context.settings.group_max_size
-    )
-
-
-def downgrade(
+def try_downgrade(
     machine: "GroupMachine",
     group: ConsumerGroup,
     rest: ConsumerGroup,
     now: Instant,
     waiting: tuple[str, Ticket] | None = None,
-) -> Decision:
+) -> Decision | None:
     """Have a group go on as a classic one with the members of what is left; all join again.
 
-    One of them may have asked to join just now, and waits for its answer.
+    One of them may have asked to join just now, and waits for its answer. None if some member
+    speaks more than the classic protocol, if it may not be, or if all is too much for one record.
     """
+    if not _may_be_classic(machine, rest):
+        return None
     membership = Membership(now.wall_ms)
     for _, member in sorted(rest.members.items()):
         membership.add(_converted(member), CONSUMER)
@@ -52,7 +44,9 @@ def downgrade(
         said = each.metadata(membership.protocol)
         target = rest.target_of(each.member_id)
         each.assignment = write_assignment(target, said, machine.context.image)
-    records = [*group.tombstones(), membership.record(group.group_id)]
+    record = membership.record(group.group_id)
+    if not record.fits(machine.context.record_bytes_max):
+        return None
     membership.generation = rest.epoch
     for member_id in group.members:
         machine.consumers.forget(group.group_id, member_id)
@@ -66,7 +60,18 @@ def downgrade(
         draft.wait_joined(membership.members[member_id], ticket)
     prepare(draft)
     decision = draft.decision()
-    return Decision([*records, *decision.records], effects=decision.effects, is_atomic=False)
+    records = [*group.tombstones(), record, *decision.records]
+    return Decision(records, effects=decision.effects, is_atomic=False)
+
+
+def _may_be_classic(machine: "GroupMachine", rest: ConsumerGroup) -> bool:
+    members = rest.members.values()
+    return (
+        bool(members)
+        and all(member.classic is not None for member in members)
+        and may_downgrade(machine.context)
+        and len(members) <= machine.context.settings.group_max_size
+    )
 
 
 def _converted(member: ConsumerMember) -> Member:

@@ -21,7 +21,7 @@ from moldau.groups.consumer.member import (
 )
 from moldau.groups.consumer.soft import ClassicJoinTimer, ClassicSyncTimer, SessionTimer
 from moldau.groups.consumer.static import get_static, take_place
-from moldau.groups.migration.downgrade import downgrade, is_to_downgrade
+from moldau.groups.migration.downgrade import try_downgrade
 from moldau.groups.migration.embedded import (
     partitions_by_id,
     read_subscription,
@@ -90,9 +90,10 @@ def _join(
     told = _as_told(member, asked, subscription)
     owned = partitions_by_id(subscription.owned_partitions, context.image)
     further = advance(machine, draft, told, owned, now)
-    if is_to_downgrade(machine, draft.group):
-        # The last one that spoke the consumer protocol was started again, and speaks it no more.
-        return downgrade(machine, group, draft.group, now, (member_id, ticket))
+    # The last one that spoke the consumer protocol may have been started again without it.
+    downgraded = try_downgrade(machine, group, draft.group, now, (member_id, ticket))
+    if downgraded is not None:
+        return downgraded
     deadlines = machine.consumers.deadlines
     deadlines.clear(ClassicJoinTimer(group_id, member_id))
     sync_at = now.monotonic + told.rebalance_timeout_ms / 1000

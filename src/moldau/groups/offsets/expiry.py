@@ -1,6 +1,6 @@
 """Offsets that nobody uses any more are forgotten, and with the last one their group."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moldau.coordination.machine import Decision, Effect, SetTimer
 from moldau.coordination.stored_record import StoredRecord
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 _MINUTE_MS = 60_000
 
+TURN_MAX: Final = 500
+"""How many groups and offsets are looked at before others have their turn; all of a group's are."""
+
 
 class OffsetExpiry(NamedTuple):
-    """The timer for a look at all groups of the partition."""
+    """The timer for a look at all groups of the partition, or at those that were not reached."""
 
 
 def begin_offset_expiry(machine: "GroupMachine", now: Instant) -> list[Effect]:
@@ -26,16 +29,32 @@ def begin_offset_expiry(machine: "GroupMachine", now: Instant) -> list[Effect]:
 
 def expire_offsets(machine: "GroupMachine", _key: OffsetExpiry, now: Instant) -> Decision:
     """Decide which offsets are forgotten, and which groups are with nothing left."""
+    if not machine.unexpired:
+        machine.unexpired.extend(machine.groups)
     records: list[StoredRecord] = []
-    for group_id, group in machine.groups.items():
-        if group.type is GroupType.SHARE:
-            continue  # what share groups read is kept elsewhere; they stay until they are deleted
-        gone = _unused(machine, group, now)
-        records += gone
-        is_left = len(gone) < sum(len(each) for each in machine.offsets.of(group_id).values())
-        if group.is_empty and not is_left and not machine.offsets.has_open_transactions(group_id):
-            records += group.tombstones()
-    return Decision(records, effects=begin_offset_expiry(machine, now), is_atomic=False)
+    seen = 0
+    while machine.unexpired and seen < TURN_MAX:
+        group = machine.groups.get(machine.unexpired.popleft())
+        seen += 1
+        # What share groups read is kept elsewhere; they stay until they are deleted.
+        if group is not None and group.type is not GroupType.SHARE:
+            seen += sum(len(each) for each in machine.offsets.of(group.group_id).values())
+            records += _gone(machine, group, now)
+    if machine.unexpired:
+        effects: list[Effect] = [SetTimer(OffsetExpiry(), now.monotonic)]
+    else:
+        effects = begin_offset_expiry(machine, now)
+    return Decision(records, effects=effects, is_atomic=False)
+
+
+def _gone(machine: "GroupMachine", group: Group, now: Instant) -> list[StoredRecord]:
+    """Return what makes a group's unused offsets forgotten, and itself if nothing is left."""
+    offsets = machine.offsets
+    gone = _unused(machine, group, now)
+    is_left = len(gone) < sum(len(each) for each in offsets.of(group.group_id).values())
+    if group.is_empty and not is_left and not offsets.has_open_transactions(group.group_id):
+        gone += group.tombstones()
+    return gone
 
 
 def _unused(machine: "GroupMachine", group: Group, now: Instant) -> list[StoredRecord]:

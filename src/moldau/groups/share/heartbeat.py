@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moldau.coordination.machine import Asked, Decision, Effect, SetTimer, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.modern.record_size import check_size
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.groups.share import records
 from moldau.groups.share.assignor import Assignment, assign
@@ -18,7 +19,7 @@ from moldau.groups.share.group import (
     subscribed_names,
     subscribed_topics,
 )
-from moldau.groups.share.initializing import begin_initializing
+from moldau.groups.share.initializing import as_configured, begun, find_missing
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.effective import group_settings
 from moldau.metadata.settings.kafka_resources import GroupSettings
@@ -50,7 +51,6 @@ def decide_heartbeat(
     group = find_share_group(machine, request.group_id, create=request.member_epoch == JOINING)
     settings = group_settings(machine.context.settings, machine.context.configs_of(group.group_id))
     member = _member(machine, group, request)
-    keep_forming(machine, group)
     return _Heartbeat(machine, group, settings, member, asked, now).decide(ticket)
 
 
@@ -135,6 +135,7 @@ class _Heartbeat:
         asked: Asked[ShareGroupHeartbeatRequest],
         now: Instant,
     ) -> None:
+        self._machine = machine
         self._group = group
         self._settings = settings
         self._member = member
@@ -166,17 +167,22 @@ class _Heartbeat:
         group_epoch = self._group_epoch(is_known=is_known)
         assignment_epoch, targets = self._targets(group_epoch)
         member = self._reconciled(assignment_epoch, targets.get(member_id, {}))
+        missing = find_missing(group, self._topics, self._now, self._retry_ms)
+        if missing:
+            self._records.append(begun(group, missing))
+        check_size(self._machine.context, self._records)
+        keep_forming(self._machine, group)
         effects = self._keep_alive(member_id)
         response = self._response(member)
-        initializing = begin_initializing(group, self._topics, self._now, self._retry_ms)
-        if initializing is None:
-            return Decision(self._records, response, effects)
-        record, start_offsets = initializing
-        self._records.append(record)
-        effects.append(
-            InitializeShares(group.group_id, group_epoch, start_offsets, ticket, response)
-        )
-        return Decision(self._records, None, effects)
+        if missing:
+            group.initializing_since = self._now.monotonic
+            effects.append(
+                InitializeShares(
+                    group.group_id, group_epoch, as_configured(missing), ticket, response
+                )
+            )
+        # Whatever part of the records is in the log, the next heartbeat goes on from there.
+        return Decision(self._records, None if missing else response, effects, is_atomic=False)
 
     def _group_epoch(self, *, is_known: bool) -> int:
         group = self._group

@@ -26,25 +26,23 @@ AS_CONFIGURED = -1
 """Begin where the group's settings say."""
 
 
-def begin_initializing(
-    group: ShareGroup, wanted: Topics, now: Instant, retry_ms: int
-) -> tuple[StoredRecord, StartOffsets] | None:
-    """Return what to record and to ask for, None if nothing is missing.
+def find_missing(group: ShareGroup, wanted: Topics, now: Instant, retry_ms: int) -> Topics:
+    """Return what there is no share state for, and is to be asked for.
 
     What was asked for and has not come is asked for again after a time: the answer may be lost.
     """
     known = group.topics.initialized
     if now.monotonic < group.initializing_since + retry_ms / 1000:
         known = joined(known, group.topics.initializing)
-    missing = _without(wanted, known)
-    if not missing:
-        return None
-    group.initializing_since = now.monotonic
-    start_offsets = {
+    return _without(wanted, known)
+
+
+def as_configured(topics: Topics) -> StartOffsets:
+    """Return that all partitions begin where the group's settings say."""
+    return {
         topic_id: dict.fromkeys(sorted(topic.partitions), AS_CONFIGURED)
-        for topic_id, topic in missing.items()
+        for topic_id, topic in topics.items()
     }
-    return begun(group, missing), start_offsets
 
 
 def begun(group: ShareGroup, wanted: Topics) -> StoredRecord:

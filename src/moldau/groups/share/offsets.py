@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.coordination.refusal import Refusal
+from moldau.groups.modern.record_size import check_size
 from moldau.groups.share import records
 from moldau.groups.share.commands import (
     DeleteShares,
@@ -61,10 +62,12 @@ def decide_alter(
     response = alter.AlterShareGroupOffsetsResponse(responses=rows)
     if not wanted:
         return Decision(response=response)
+    record = begun(group, wanted)
+    check_size(machine.context, [record])
     keep_forming(machine, group)
     group.initializing_since = now.monotonic
     return Decision(
-        [begun(group, wanted)],
+        [record],
         effects=[InitializeShares(group.group_id, group.epoch, start_offsets, ticket, response)],
     )
 

@@ -119,3 +119,11 @@ def lead(world: World, epoch: int) -> None:
     log = world.log(0, TOPIC).log
     partition = TopicPartition(TOPIC, 0)
     world.replicas.lead(partition, TopicId(TOPIC_ID), log, LeaderEpoch(epoch))
+
+
+def test_none_is_made_before_it_is_needed(world: World) -> None:
+    assert not [*world.broker.coordinators]
+    create(world)
+    (only,) = world.broker.coordinators
+    assert only is world.broker.coordinators.groups
+    assert isinstance(answer(world, FIRST), OffsetFetchResponseGroup)

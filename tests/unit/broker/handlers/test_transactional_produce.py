@@ -1,5 +1,7 @@
 """Records of transactions: who is asked before they are appended, and what is answered."""
 
+from dataclasses import replace
+
 import pytest
 
 from moldau.broker.handlers.add_partitions_to_txn import handle_add_partitions_to_txn
@@ -282,6 +284,26 @@ def test_two_producers_in_one_request() -> None:
     other = batch_of(attributes=TRANSACTIONAL, producer_id=99, producer_epoch=0, base_sequence=0)
     found = t.produce({0: t.batch(), 1: other})
     assert found == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+
+
+@pytest.mark.parametrize("ends", ["its producer", "another", "its timeout"])
+def test_an_end_that_is_too_large_for_a_record_concerns_nobody_else(ends: str) -> None:
+    t = till()
+    t.produce({index: t.batch() for index in range(COUNT)})
+    replica = t.w.replicas.get(TopicPartition(STATE, 0))
+    before = replica.log.config
+    replica.log.config = replace(before, max_message_bytes=100)
+    if ends == "its timeout":
+        t.w.environment.run(30.0)
+    else:
+        code = t.end() if ends == "its producer" else t.init()
+        assert code is ErrorCode.UNKNOWN_SERVER_ERROR
+    t.w.broker.shard_watch.lost.assert_not_called()
+
+    replica.log.config = before
+    t.producer = Producer(ProducerId(70), ProducerEpoch(0))
+    assert t.end() is ErrorCode.NONE
+    assert t.init() is ErrorCode.NONE
 
 
 def test_a_transaction_whose_partition_is_gone_ends_all_the_same() -> None:

@@ -127,6 +127,15 @@ def test_the_last_consumer_member_leaves(policy: str) -> None:
     assert isinstance(world.machine.groups[G], ClassicGroup if is_classic else ConsumerGroup)
 
 
+def test_a_group_that_is_too_much_for_one_classic_record_stays() -> None:
+    world = make()
+    world.ask(join("m", "t"))
+    world.ask(classic(), VERSION)
+    world.context.record_bytes_max = 100
+    assert world.ask(heartbeat("m", -1)).error_code == 0
+    assert isinstance(world.machine.groups[G], ConsumerGroup)
+
+
 def test_a_coordinator_that_goes_in_the_middle_has_all_join_again() -> None:
     world = make()
     world.ask(join("m", "t"))

@@ -7,7 +7,9 @@ import pytest
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import decode_record
+from moldau.groups.deletion import DeleteGroup
 from moldau.groups.offsets.delete import ForgetTopics, offset_tombstones
+from moldau.groups.offsets.expiry import TURN_MAX, OffsetExpiry
 from moldau.groups.offsets.simple_group import SimpleGroup
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
@@ -336,6 +338,23 @@ class TestExpiry:
         world.delete_topic(TOPIC_ID)
         world.pass_time(600)
         assert row(world.command(fetch(0))).committed_offset == -1
+
+    def test_of_many_groups_goes_turn_by_turn(self, world: GroupWorld) -> None:
+        for number in range(TURN_MAX):
+            world.ask(commit(group=f"group {number}"))
+        world.wall_ms += WEEK_S * 1000
+        world.monotonic = world.timers[OffsetExpiry()]
+
+        def turn() -> int:
+            assert world.timers.pop(OffsetExpiry()) == world.monotonic
+            world.perform(world.machine.expire(OffsetExpiry(), world.now))
+            return len(world.machine.groups)
+
+        # A group counts, and its offset does.
+        assert turn() == TURN_MAX // 2
+        assert world.command(DeleteGroup(f"group {TURN_MAX - 1}"))
+        assert turn() == 0
+        assert world.timers[OffsetExpiry()] == world.monotonic + 600
 
     def test_happens_as_often_as_is_set(self) -> None:
         world = GroupWorld(

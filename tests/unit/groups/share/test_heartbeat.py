@@ -154,6 +154,26 @@ def test_a_group_may_be_full() -> None:
     assert answer.code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+def test_too_much_for_a_record_is_refused_and_nobody_else_notices(world: World) -> None:
+    world.beat("a", 0, ["t"])
+    world.record_bytes_max = 200
+    for group in ("g", "new"):
+        refused = world.ask(
+            ShareGroupHeartbeatRequest(
+                group_id=group,
+                member_id="b",
+                member_epoch=0,
+                subscribed_topic_names=[f"topic-{number}" for number in range(30)],
+            )
+        )
+        assert isinstance(refused, Refusal)
+        assert refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.group().members.keys() == {"a"}
+    assert world.group().deadlines.keys() == {"a"}
+    assert not world.machine.forming_shares
+    assert world.beat("a", world.group().members["a"].epoch).error_code == 0
+
+
 def test_a_member_leaves(world: World) -> None:
     joined(world)
     assert world.beat("a", -1).member_epoch == -1

@@ -83,6 +83,16 @@ def test_a_group_may_be_new() -> None:
     assert world.ask(ListShared("g")) == {topic_id("t"): {0}}
 
 
+def test_too_much_for_a_record_is_refused() -> None:
+    world = World()
+    world.add_topic("t", 1)
+    world.record_bytes_max = 20
+    answer = world.ask(alter("t", (0, 5)))
+    assert isinstance(answer, Refusal)
+    assert answer.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not world.machine.forming_shares
+
+
 def test_nobody_shares_anything() -> None:
     assert World().ask(ListShared("g")) == {}
 

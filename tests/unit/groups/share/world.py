@@ -41,6 +41,7 @@ class World:
         self.settings = BrokerSettings.parse({"node.id": "1", **texts})
         self.image = ClusterImage()
         self.topics_version = 0
+        self.record_bytes_max = 1 << 20
         self.configs: dict[str, str] = {}
         self.now = 0.0
         self.wall_ms = 10_000_000

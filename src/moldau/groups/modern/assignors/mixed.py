@@ -1,6 +1,6 @@
 """Uniform assignment where members read different topics."""
 
-from heapq import heapify, heapreplace
+from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from moldau.groups.modern.assignors.spec import PartitionCounts, Specs
@@ -38,19 +38,20 @@ class _Mixed:
                 topic_id,
             ),
         )
-        self._owned: set[tuple[TopicId, int]] = set()
+        self._owned: dict[TopicId, set[int]] = {topic_id: set() for topic_id in self._readers}
         self.assigned: dict[str, dict[TopicId, set[int]]] = {}
         for member_id in sorted(specs):
             spec = specs[member_id]
             kept = self.assigned[member_id] = {}
             for topic_id in spec.topic_ids & spec.assigned.keys():
+                owned, count = self._owned[topic_id], partition_counts[topic_id]
                 indexes = {
                     index
                     for index in spec.assigned[topic_id]
-                    if index < partition_counts[topic_id] and (topic_id, index) not in self._owned
+                    if index < count and index not in owned
                 }
                 kept[topic_id] = indexes
-                self._owned.update((topic_id, index) for index in indexes)
+                owned |= indexes
         self._loads = {
             member_id: sum(map(len, topics.values())) for member_id, topics in self.assigned.items()
         }
@@ -58,11 +59,8 @@ class _Mixed:
     def give_out(self) -> None:
         """Give each partition without an owner to the reader of its topic that has least."""
         for topic_id in self._topic_ids:
-            free = [
-                index
-                for index in range(self._counts[topic_id])
-                if (topic_id, index) not in self._owned
-            ]
+            owned = self._owned[topic_id]
+            free = [index for index in range(self._counts[topic_id]) if index not in owned]
             if not free:
                 continue
             least = [(self._loads[member_id], member_id) for member_id in self._readers[topic_id]]
@@ -82,22 +80,31 @@ class _Mixed:
 
     def _even_out_topic(self, topic_id: TopicId) -> int:
         """Move partitions of a topic, and return how many."""
-        loads, readers = self._loads, self._readers[topic_id]
-        givers = dict.fromkeys(each for each in readers if self.assigned[each].get(topic_id))
+        assigned, loads, readers = self.assigned, self._loads, self._readers[topic_id]
+        owners = [member_id for member_id in readers if assigned[member_id].get(topic_id)]
+        least_load = min(map(loads.__getitem__, readers))
+        if max(map(loads.__getitem__, owners), default=0) - least_load <= 1:
+            return 0
+        # Who has taken has at most one more than the least from then on, and who has given at most
+        # one less than the most: the former never give, the latter never take, and nobody's place
+        # in the other heap need be kept right.
+        givers = [(-loads[each], each, sorted(assigned[each][topic_id])) for each in owners]
+        takers = [(loads[each], each) for each in readers]
+        heapify(givers)
+        heapify(takers)
         moved = 0
-        while givers:
-            most = max(givers, key=loads.__getitem__)
-            least = min(readers, key=loads.__getitem__)
-            if loads[most] - loads[least] <= 1:
-                break
-            indexes = self.assigned[most][topic_id]
-            index = max(indexes)
-            indexes.remove(index)
-            if not indexes:
-                del givers[most]
+        while givers and -givers[0][0] - takers[0][0] > 1:
+            minus_load, most, indexes = givers[0]
+            load, least = takers[0]
+            index = indexes.pop()
+            assigned[most][topic_id].remove(index)
             loads[most] -= 1
             self._add(least, topic_id, index)
-            givers[least] = None
+            if indexes:
+                heapreplace(givers, (minus_load + 1, most, indexes))
+            else:
+                heappop(givers)
+            heapreplace(takers, (load + 1, least))
             moved += 1
         return moved
 
