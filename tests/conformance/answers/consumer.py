@@ -1,5 +1,7 @@
 """The life of a group of the new consumer protocol, and of one that changes its protocol."""
 
+from typing import Any
+
 from moldau.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from moldau.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from moldau.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -32,6 +34,7 @@ def ask(asked: Questioner) -> None:
     two_members(asked)
     offsets(asked)
     static_members(asked)
+    patterns(asked)
     full_group(asked)
     describe(asked)
     change_protocols(asked)
@@ -153,6 +156,48 @@ def static_members(asked: Questioner) -> None:
     asked.ask("fenced", beat(group, FIRST, epoch, **named))
     asked.ask("leaves for good", beat(group, SECOND, LEAVE, **named))
     asked.ask("after that", ConsumerGroupDescribeRequest(group_ids=[group]))
+
+
+def patterns(asked: Questioner) -> None:
+    """A pattern is looked up beside the requests: a later heartbeat brings its topics."""
+    group = "new-pattern"
+    described = ConsumerGroupDescribeRequest(group_ids=[group])
+    pattern: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": "[ab]"}
+    first = asked.ask("by a pattern", joining(group, FIRST, **pattern)).member_epoch
+    full = beat(group, FIRST, first, owned={}, rebalance_timeout_ms=60_000, **pattern)
+    epoch = found(asked, "the topics of a pattern", full, first)
+    asked.ask("by a pattern", described)
+    both = {name: range(2) for name in (asked.topics["a"], asked.topics["b"])}
+    asked.ask("has the topics of a pattern", beat(group, FIRST, epoch, owned=both))
+    asked.ask("not a pattern", beat(group, FIRST, epoch, subscribed_topic_regex="("))
+    # It is known already: nothing is looked up.
+    asked.ask("the same pattern", joining(group, SECOND, **pattern))
+    asked.ask("of two with a pattern", described)
+    asked.ask("leaves a pattern", beat(group, SECOND, LEAVE))
+    epoch = found(asked, "has a pattern alone", beat(group, FIRST, epoch, owned=both), epoch)
+    none = beat(group, FIRST, epoch, owned=both, subscribed_topic_regex="none such")
+    asked.ask("another pattern", none)
+    asked.ask("of another pattern", described)
+    epoch = found(asked, "gave up the topics", beat(group, FIRST, epoch, owned={}), epoch)
+    asked.ask("of a pattern without topics", described)
+    names = {"subscribed_topic_names": ["a"], "subscribed_topic_regex": ""}
+    asked.ask("names instead of a pattern", beat(group, FIRST, epoch, owned={}, **names))
+    asked.ask("without a pattern", described)
+
+    group = "new-pattern-and-names"
+    pattern = {"subscribed_topic_regex": "b"}
+    first = asked.ask("by both", joining(group, FIRST, "a", **pattern)).member_epoch
+    had = {asked.topics["a"]: range(2)}
+    epoch = found(asked, "the topics of both", beat(group, FIRST, first, owned=had), first)
+    asked.ask("by both", ConsumerGroupDescribeRequest(group_ids=[group]))
+    request = beat(group, FIRST, epoch, owned=both, subscribed_topic_regex="")
+    asked.ask("no pattern any more", request)
+    asked.ask("by names", ConsumerGroupDescribeRequest(group_ids=[group]))
+
+
+def found(asked: Questioner, name: str, request: ConsumerGroupHeartbeatRequest, epoch: int) -> int:
+    """Have a member ask until its epoch is a later one, and return that."""
+    return asked.ask_until(name, request, lambda answer: answer.member_epoch > epoch).member_epoch
 
 
 def full_group(asked: Questioner) -> None:

@@ -12,8 +12,9 @@ from moldau.groups.consumer.records import (
     epoch_record,
     member_record,
     no_partition_metadata_record,
+    no_regex_record,
 )
-from moldau.groups.consumer.regexes import check_regex, is_refresh_due, refresh_regexes
+from moldau.groups.consumer.regexes import check_regex
 from moldau.groups.consumer.soft import RebalanceTimer
 from moldau.groups.consumer.targets import renew_target, topic_ids_of
 from moldau.groups.context import GroupContext
@@ -40,26 +41,26 @@ def advance(
     known = draft.group.members.get(member.member_id)
     before = known or ConsumerMember(member.member_id)
     has_other_regex = member.topic_regex != before.topic_regex
-    has_other_topics = has_other_regex or member.topic_names != before.topic_names
+    has_other_names = member.topic_names != before.topic_names
     check_state(member, owned)
-    if has_other_regex and member.topic_regex not in draft.group.regexes:
+    if has_other_regex and member.topic_regex not in draft.group.regex_users:
         check_regex(member.topic_regex)
     if member != known:
         draft.write(member_record(group_id, member))
+    unused = draft.group.regexes.keys() - draft.group.regex_users.keys()
+    if has_other_regex and before.topic_regex in unused:
+        draft.write(no_regex_record(group_id, before.topic_regex))
+    # What a new expression stands for is found later, and has an epoch of its own then.
+    is_found = not member.topic_regex or member.topic_regex in draft.group.regexes
+    is_new = has_other_names or (has_other_regex and is_found)
     refreshed = machine.consumers.refreshed(group_id)
-    is_new, is_due = has_other_topics, False
-    if has_other_regex or draft.group.regexes:
-        is_due = is_refresh_due(context, refreshed, now)
-        is_new |= refresh_regexes(context, draft, now, is_due=is_due)
-    if is_new or draft.records or refreshed.topics_version != context.topics_version:
+    if is_new or refreshed.topics_version != context.topics_version:
         _renew_epoch(context, draft, is_new=is_new)
     renew_target(context, draft, now)
+    has_other_topics = has_other_names or has_other_regex
     member = _reconciled(context, draft, member, owned, has_other_topics=has_other_topics)
     check_size(context, draft.records)
     refreshed.topics_version = context.topics_version
-    if is_due:
-        refreshed.regexes_version = context.topics_version
-        refreshed.regexes_at = now.monotonic
     return member
 
 

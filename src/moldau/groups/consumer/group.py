@@ -37,7 +37,9 @@ class ConsumerGroup:
     static_member_ids: dict[str, str] = field(default_factory=dict)
     """By the names of their instances."""
     regexes: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The topics that each regular expression stands for."""
+    """The topics that each regular expression stands for, as far as they were looked for."""
+    regex_users: dict[str, int] = field(default_factory=dict)
+    """How many members have each regular expression."""
     has_partition_metadata: bool = False
     """Whether a release before 4.2 wrote what the hash is for now."""
     owners: dict[tuple[TopicId, int], str] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class ConsumerGroup:
         other.members = dict(self.members)
         other.static_member_ids = dict(self.static_member_ids)
         other.regexes = dict(self.regexes)
+        other.regex_users = dict(self.regex_users)
         other.owners = dict(self.owners)
         return other
 
@@ -108,10 +111,6 @@ class ConsumerGroup:
         """Return all topics that a member reads, whether they exist or not."""
         names = {name for member in self.members.values() for name in member.topic_names}
         return frozenset(names.union(*self.regexes.values()))
-
-    def regex_users(self, regex: str) -> int:
-        """Return how many members have a regular expression."""
-        return sum(member.topic_regex == regex for member in self.members.values())
 
     # What others ask of any group.
 
@@ -191,6 +190,7 @@ class ConsumerGroup:
             for owned in (member.assigned, member.revoking):
                 for partition in _walk(owned):
                     self.owners[partition] = member.member_id
+        self._count_regex(old, member)
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_member_ids[member.instance_id] = member.member_id
@@ -199,10 +199,18 @@ class ConsumerGroup:
         """Have a member no more; for replay only."""
         member = self.members.pop(member_id, None)
         self._disown(member)
+        self._count_regex(member, None)
         # Who took the place of a static member may be recorded already.
         instance_id = None if member is None else member.instance_id
         if instance_id is not None and self.static_member_ids.get(instance_id) == member_id:
             del self.static_member_ids[instance_id]
+
+    def _count_regex(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        for member, change in ((old, -1), (new, 1)):
+            if member is not None and member.topic_regex:
+                count = self.regex_users.pop(member.topic_regex, 0) + change
+                if count:
+                    self.regex_users[member.topic_regex] = count
 
     def _disown(self, member: ConsumerMember | None) -> None:
         if member is None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.coordination.machine import Asked, Decision, Ticket
 from moldau.coordination.refusal import Refusal
+from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.consumer.advancing import advance, expect_revocation
 from moldau.groups.consumer.finding import draft_to_join, get_consumer_group
 from moldau.groups.consumer.group import ConsumerGroup
@@ -16,6 +17,7 @@ from moldau.groups.consumer.member import (
     ConsumerMember,
     without_epochs,
 )
+from moldau.groups.consumer.resolving import expect_regexes
 from moldau.groups.consumer.sessions import begin_group
 from moldau.groups.consumer.soft import SessionTimer
 from moldau.groups.consumer.static import get_static, take_place
@@ -59,12 +61,13 @@ def decide_heartbeat(
     further = advance(machine, draft, told, owned, now)
     at = now.monotonic + session_timeout_ms(context, group_id) / 1000
     effects = [*draft.effects]
-    if draft.effects:
-        # A classic group became this one: its members have their sessions here from now on.
+    if isinstance(machine.groups.get(group_id), ClassicGroup):
+        # It becomes this one: its members have their sessions here from now on.
         effects += begin_group(machine, draft.group, now)
     effects += [
         *machine.consumers.deadlines.set(SessionTimer(group_id, member_id), at),
         *expect_revocation(machine, group_id, told, further, now),
+        *expect_regexes(machine, draft.group, now),
     ]
     response = ConsumerGroupHeartbeatResponse(
         member_id=member_id,

@@ -69,9 +69,9 @@ def fence(
     if downgraded is not None:
         return downgraded
     group = draft.group
-    for regex in sorted({member.topic_regex for member in members} & group.regexes.keys()):
-        if not group.regex_users(regex):
-            draft.write(no_regex_record(group_id, regex))
+    unused = group.regexes.keys() - group.regex_users.keys()
+    for regex in sorted(unused & {member.topic_regex for member in members}):
+        draft.write(no_regex_record(group_id, regex))
     if not group.members:
         machine.consumers.forget_group(group_id)
     topics = metadata_hash(group.topic_names(), machine.context.image)

@@ -9,11 +9,13 @@ from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.heartbeat import decide_heartbeat
 from moldau.groups.consumer.leaving import expire_member
 from moldau.groups.consumer.replay import REPLAY as GROUP_REPLAY
+from moldau.groups.consumer.resolving import expire_regexes
 from moldau.groups.consumer.sessions import begin_sessions
 from moldau.groups.consumer.soft import (
     ClassicJoinTimer,
     ClassicSyncTimer,
     RebalanceTimer,
+    RegexTimer,
     SessionTimer,
 )
 from moldau.kernel.ids import Offset, ProducerId
@@ -49,6 +51,7 @@ EXPIRE: Final[Mapping[type[Any], Callable[..., Decision]]] = {
     ClassicJoinTimer: expire_member,
     ClassicSyncTimer: expire_member,
     RebalanceTimer: expire_member,
+    RegexTimer: expire_regexes,
     SessionTimer: expire_member,
 }
 

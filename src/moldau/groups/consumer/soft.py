@@ -40,6 +40,13 @@ class ClassicSyncTimer:
     member_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class RegexTimer:
+    """The topics of a group's regular expressions are to be looked for."""
+
+    group_id: str
+
+
 MemberTimer = SessionTimer | RebalanceTimer | ClassicJoinTimer | ClassicSyncTimer
 """Whoever lets one of these run out is fenced."""
 
@@ -73,3 +80,4 @@ class ConsumerSoftState:
     def forget_group(self, group_id: str) -> None:
         """Forget what is known of a group without members."""
         self._refreshed.pop(group_id, None)
+        self.deadlines.clear(RegexTimer(group_id))

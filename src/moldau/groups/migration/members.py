@@ -19,6 +19,7 @@ from moldau.groups.consumer.member import (
     MemberState,
     without_epochs,
 )
+from moldau.groups.consumer.resolving import expect_regexes
 from moldau.groups.consumer.soft import ClassicJoinTimer, ClassicSyncTimer, SessionTimer
 from moldau.groups.consumer.static import get_static, take_place
 from moldau.groups.migration.downgrade import try_downgrade
@@ -100,6 +101,7 @@ def _join(
     effects = [
         *_hear_of(machine, group_id, further, now),
         *deadlines.set(ClassicSyncTimer(group_id, member_id), sync_at),
+        *expect_regexes(machine, draft.group, now),
     ]
     response = JoinGroupResponse(
         member_id=member_id,

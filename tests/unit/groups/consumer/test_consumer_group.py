@@ -156,47 +156,6 @@ def test_a_topic_of_others_is_no_news(world: World) -> None:
     assert world.group().epoch == 2
 
 
-def test_expressions_are_looked_up_at_once_and_then_from_time_to_time(world: World) -> None:
-    topic_id = world.create("topic", 2)
-    answer = world.ask(join("a", subscribed_topic_regex="to.*"))
-    assert assigned(answer) == {topic_id: {0, 1}}
-    world.create("tomato", 3)
-    world.ask(heartbeat("a", answer.member_epoch))
-    assert "tomato" not in world.group().regexes["to.*"]
-    world.sleep(10)
-    world.ask(heartbeat("a", answer.member_epoch, owned(world, "a")))
-    assert world.group().regexes["to.*"] == {"topic", "tomato"}
-    assert sum(map(len, owned(world, "a").values())) == 5
-    world.ask(heartbeat("a", -1))
-    assert not world.group().regexes
-
-
-def test_an_expression_stays_as_long_as_somebody_has_it(world: World) -> None:
-    world.ask(join("a", subscribed_topic_regex="t"))
-    world.ask(join("b", subscribed_topic_regex="t"))
-    world.ask(heartbeat("a", -1))
-    assert world.group().regexes == {"t": {"t"}}
-    assert world.group().is_subscribed_to("t")
-    world.ask(heartbeat("b", world.group().members["b"].epoch, subscribed_topic_regex=""))
-    assert not world.group().regexes
-    assert not world.group().is_subscribed_to("t")
-
-
-@pytest.mark.parametrize(
-    "regex", ["(", "(?=a)", "(a)\\1", "a{1001}", "((a{100}){100}){100}", "[b-a]", "*"]
-)
-def test_what_is_no_expression_is_refused(world: World, regex: str) -> None:
-    answer = world.ask(join("a", subscribed_topic_regex=regex))
-    assert refused(answer) == ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert G not in world.machine.groups
-
-
-def test_an_expression_that_backtracks_elsewhere_takes_no_time(world: World) -> None:
-    world.create("a" * 249, 1)
-    answer = world.ask(join("m", subscribed_topic_regex="(a*)*(a*)*(a*)*b"))
-    assert assigned(answer) == {}
-
-
 def test_too_much_for_a_record_is_refused_and_nobody_else_notices(world: World) -> None:
     world.ask(join("a", "t"))
     world.context.record_bytes_max = 200

@@ -8,6 +8,7 @@ move back; a restart changes nothing; and when the faults end everybody gets its
 
 import os
 import random
+import re
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from moldau.coordination.machine import Asked
 from moldau.coordination.refusal import Refusal
 from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.consumer.soft import RegexTimer
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from tests.unit.groups.consumer.world import G, Owned, World, assigned, heartbeat
@@ -89,8 +91,8 @@ class Model:
     def step(self) -> None:
         happens = self.random.choices(
             [self.beat, self.start, self.stop, self.die, self.subscribe, self.topic, self.clock,
-             self.restart],
-            [60, 8, 3, 2, 5, 3, 10, 2],
+             self.restart, self.look],
+            [60, 8, 3, 2, 5, 3, 10, 2, 3],
         )[0]  # fmt: skip
         happens()
         self.check()
@@ -153,6 +155,18 @@ class Model:
         before = self.world.machine.groups.get(G)
         self.world.restart(compacted)
         assert self.world.machine.groups.get(G) == before
+
+    def look(self) -> None:
+        """Look for expressions' topics; the coordinator may fall over while it records them."""
+        timer = RegexTimer(G)
+        if self.world.timers.pop((RegexTimer, timer), None) is None:
+            return
+        decision = self.world.machine.expire(timer, self.world.now)
+        if self.random.random() < 0.7:
+            self.world.carry_out(decision)
+        else:
+            self.world.append(decision.records[: self.kept(len(decision.records))])
+            self.world.restart()
 
     def beat(self, client: Client | None = None) -> None:
         client = client or self.pick(is_alive=True)
@@ -267,6 +281,15 @@ class Model:
         assert {member.epoch for member in group.members.values()} == {group.epoch}
         found = [partition for client in living for partition in client.owned]
         assert sorted(found) == sorted(self._read())
+        self.check_regexes(group)
+
+    def check_regexes(self, group: ConsumerGroup) -> None:
+        """See that every expression stands for its topics, and that there are no others."""
+        used = {member.topic_regex for member in group.members.values()} - {""}
+        names = [topic.name for topic in self.world.context.image.topics]
+        assert group.regexes == {
+            regex: {name for name in names if re.fullmatch(regex, name)} for regex in used
+        }
 
     def _beat_surely(self, client: Client) -> None:
         chance, self.random = self.random, _Sure()  # type: ignore[assignment]

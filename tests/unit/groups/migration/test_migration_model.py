@@ -122,6 +122,12 @@ class MixedModel(Model):
             if client.waits is not None:
                 client.rejoin()
 
+    def look(self) -> None:
+        machine = self.world.machine
+        super().look()
+        if self.world.machine is not machine:
+            self.forget_tickets()
+
     def ask(self, request: object) -> object:
         machine = self.world.machine
         answer = super().ask(request)
@@ -297,6 +303,8 @@ class MixedModel(Model):
         assert isinstance(group, ConsumerGroup) == any(each.is_alive for each in self.clients)
         found = [partition for client in living for partition in client.owned]
         assert sorted(found) == sorted(self._read_by_all(group))
+        if isinstance(group, ConsumerGroup):
+            self.check_regexes(group)
 
     def _surely(self, do) -> None:
         chance, self.random = self.random, _Sure()
