@@ -75,6 +75,30 @@ def test_members_share_a_topic(tmp_path: Path) -> None:
         members.stop("b")
 
 
+def test_topics_by_name_come_before_those_of_an_expression(tmp_path: Path) -> None:
+    with run_broker(tmp_path, SETTINGS) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        for created in admin.create_topics([NewTopic(name, 2) for name in "abc"]).values():
+            created.result()
+        members = Members(broker.bootstrap_servers)
+        members.start("a")
+        consumer, got = members.consumers["a"], list[set[str]]()
+
+        def note(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            got.append({each.topic for each in partitions})
+
+        def read(topics: str, *subscribed: str) -> None:
+            got.clear()
+            consumer.subscribe([*subscribed], on_assign=note)
+            members.poll_until(lambda: {each.topic for each in consumer.assignment()} == {*topics})
+
+        read("ab", "a", "^b")
+        assert got == [{"a"}, {"b"}]
+        read("abc", "^[bc]", "^a")
+        read("c", "c")
+        members.stop("a")
+
+
 def test_an_assignor_that_is_not_known(tmp_path: Path) -> None:
     with run_broker(tmp_path, SETTINGS) as broker:
         members = Members(broker.bootstrap_servers)
