@@ -47,8 +47,7 @@ def advance(
         check_regex(member.topic_regex)
     if member != known:
         draft.write(member_record(group_id, member))
-    unused = draft.group.regexes.keys() - draft.group.regex_users.keys()
-    if has_other_regex and before.topic_regex in unused:
+    if has_other_regex and before.topic_regex in draft.group.unused_regexes():
         draft.write(no_regex_record(group_id, before.topic_regex))
     # What a new expression stands for is found later, and has an epoch of its own then.
     is_found = not member.topic_regex or member.topic_regex in draft.group.regexes

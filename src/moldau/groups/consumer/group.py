@@ -112,6 +112,10 @@ class ConsumerGroup:
         names = {name for member in self.members.values() for name in member.topic_names}
         return frozenset(names.union(*self.regexes.values()))
 
+    def unused_regexes(self) -> set[str]:
+        """Return the regular expressions that were looked for, and that nobody has any more."""
+        return self.regexes.keys() - self.regex_users.keys()
+
     # What others ask of any group.
 
     def check_offset_commit(

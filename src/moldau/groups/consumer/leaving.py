@@ -69,8 +69,7 @@ def fence(
     if downgraded is not None:
         return downgraded
     group = draft.group
-    unused = group.regexes.keys() - group.regex_users.keys()
-    for regex in sorted(unused & {member.topic_regex for member in members}):
+    for regex in sorted(group.unused_regexes()):
         draft.write(no_regex_record(group_id, regex))
     if not group.members:
         machine.consumers.forget_group(group_id)

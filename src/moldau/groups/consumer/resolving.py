@@ -57,10 +57,9 @@ def expire_regexes(machine: "GroupMachine", timer: RegexTimer, now: Instant) -> 
     if not isinstance(group, ConsumerGroup) or not group.members:
         return Decision()
     context, draft, has_more = machine.context, Draft(group), False
-    used = group.regex_users.keys()
-    for regex in sorted(group.regexes.keys() - used):
+    for regex in sorted(group.unused_regexes()):
         draft.write(no_regex_record(group.group_id, regex))
-    for regex in sorted(used):
+    for regex in sorted(group.regex_users):
         found = find_topics(regex, (topic.name for topic in context.image.topics))
         known = group.regexes.get(regex)
         record = regex_record(group.group_id, regex, found, now.wall_ms)
