@@ -99,8 +99,44 @@ PROOFS = (
     Proof(
         "the laws of transactions",
         ("tests/unit/transactions/test_transaction_laws.py",),
-        {"MOLDAU_TRANSACTION_LAW_SEEDS": "20000"},
+        {"MOLDAU_TRANSACTION_LAW_SEEDS": "5000"},
         "transactions",
+    ),
+    Proof(
+        "model of a coordinator's shard",
+        ("tests/unit/broker/coordinators/test_shard_model.py",),
+        {"MOLDAU_SHARD_SEEDS": "20000"},
+        "groups",
+    ),
+    Proof(
+        "model of committed offsets",
+        ("tests/unit/groups/offsets/test_offsets_model.py",),
+        {"MOLDAU_OFFSETS_SEEDS": "2000"},
+        "groups",
+    ),
+    Proof(
+        "model of consumer groups",
+        ("tests/unit/groups/consumer/test_consumer_model.py",),
+        {"MOLDAU_CONSUMER_SEEDS": "10000"},
+        "groups",
+    ),
+    Proof(
+        "model of groups that change their protocol",
+        ("tests/unit/groups/migration/test_migration_model.py",),
+        {"MOLDAU_MIGRATION_SEEDS": "10000"},
+        "groups",
+    ),
+    Proof(
+        "model of share groups",
+        ("tests/unit/groups/share/test_share_model.py",),
+        {"MOLDAU_SHARE_GROUP_SEEDS": "10000"},
+        "groups",
+    ),
+    Proof(
+        "model of shared partitions",
+        ("tests/unit/sharing/test_model.py",),
+        {"MOLDAU_SHARE_SEEDS": "5000"},
+        "groups",
     ),
     Proof(
         "model of a group's members",
