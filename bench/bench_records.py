@@ -5,8 +5,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-import pyarrow as pa  # type: ignore[import-untyped]
-from aiokafka.record.default_records import (  # type: ignore[import-untyped]
+import pyarrow as pa
+from aiokafka.record.default_records import (
     DefaultRecordBatch,
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 import confluent_kafka
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
 from bench.row import Row
 from moldau.client.producer import AsyncProducer, Producer

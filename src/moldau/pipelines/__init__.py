@@ -1,0 +1,1 @@
+"""Data pipelines on Spark: the connector, and streams from topic to topic."""

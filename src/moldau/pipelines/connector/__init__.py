@@ -1,0 +1,1 @@
+"""Spark's source and sink for topics, format `moldau`."""

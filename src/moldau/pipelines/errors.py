@@ -1,0 +1,9 @@
+"""What a user of pipelines can mend."""
+
+
+class PipelineError(Exception):
+    """Says in one line what is wrong and how to go on."""
+
+
+class OptionError(PipelineError, ValueError):
+    """An option that does not exist, or a value that it cannot have."""
