@@ -157,6 +157,7 @@ class _Heartbeat:
         self._members = members
         image, subscribed = machine.context.image, subscribed_names(members.values())
         self._topics = subscribed_topics(subscribed, image.topics)
+        self._ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
         self._hash = metadata_hash(subscribed, image)
 
     def decide(self, ticket: Ticket) -> Decision:
@@ -235,7 +236,7 @@ class _Heartbeat:
         return group_epoch, targets
 
     def _topic_ids(self, member: ShareMember) -> frozenset[TopicId]:
-        ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
+        ids = self._ids
         return frozenset(ids[name] for name in member.subscribed if name in ids)
 
     def _reconciled(self, assignment_epoch: int, target: Assignment) -> ShareMember:
