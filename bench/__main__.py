@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
@@ -36,10 +36,15 @@ def main() -> int:
         sys.exit(f"bench: no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
     for suite, _, part in named:
         print(f"{suite}: measuring", flush=True)
-        measure: Callable[..., list[Row]] = import_module(f"bench.bench_{suite}").rows
-        rows = measure(*filter(None, [part]))
-        print(_table(rows))
-        _store(suite, rows)
+        module = import_module(f"bench.bench_{suite}")
+        measure: Callable[..., Iterable[Row]] = module.rows
+        rows: list[Row] = []
+        try:
+            rows.extend(measure(*filter(None, [part])))
+        finally:
+            # What was measured is kept, whatever became of the rest.
+            print(_table(rows))
+            _store(suite, rows)
     return 0
 
 

@@ -2,10 +2,11 @@
 
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from bench.broker_load import Load, Programs, Side
 from bench.comparison import (
@@ -20,7 +21,8 @@ from bench.comparison import (
 )
 from bench.row import Row
 from moldau.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.conformance.apache_kafka import ApacheKafka
+from tests.conformance.brokers import RunningBroker, run_moldau
 
 FSYNC = MappingProxyType({"durability": "fsync"})
 QUICK = MappingProxyType(
@@ -114,36 +116,29 @@ RUNS = {
 }
 
 
-def rows(only: str = "") -> list[Row]:
-    """Measure everything, or one of the names below."""
-    alone: dict[str, Callable[[Path], list[Row]]] = {"fsync": _fsync, "load": _load}
-    if only and only not in (*RUNS, *alone):
-        names = ", ".join((*RUNS, *alone))
-        raise SystemExit(f"bench: coordination has no {only}; there are {names}")
-    result: list[Row] = []
+def rows(only: str = "") -> Iterator[Row]:
+    """Measure everything, or one of the parts."""
+    if only and only not in (*RUNS, *ALONE):
+        raise SystemExit(
+            f"bench: coordination has no {only}; there are {', '.join((*RUNS, *ALONE))}"
+        )
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name).resolve()
         if runs := [run for key in RUNS if only in ("", key) for run in RUNS[key]]:
             with both(directory / "both", PAGE_CACHE, QUICK) as sides:
                 for run in runs:
-                    result += compare(run, *sides)
-        for key, measure in alone.items():
+                    yield from compare(run, *sides)
+        for key, measure in ALONE.items():
             if only in ("", key):
-                result += measure(directory / key)
-    return result
+                yield from measure(directory / key)
 
 
-def _fsync(directory: Path) -> list[Row]:
+def _fsync(directory: Path) -> Iterator[Row]:
     """Put ours with a sync before every answer beside Kafka, which has none; stated."""
     with both(directory, FSYNC, QUICK) as sides:
-        return [
-            row
-            for run in RECORDED
-            for row in compare(
-                Run(f"durability=fsync beside page cache: {run.what}", run.measure, (_rate(0.0),)),
-                *sides,
-            )
-        ]
+        for run in RECORDED:
+            what = f"durability=fsync beside page cache: {run.what}"
+            yield from compare(Run(what, run.measure, (_rate(0.0),)), *sides)
 
 
 def _load(directory: Path) -> list[Row]:
@@ -165,14 +160,31 @@ def _load(directory: Path) -> list[Row]:
 
     directory.mkdir()
     mine = measure(lambda: run_moldau(directory / "moldau", PAGE_CACHE))
-    peer = measure(lambda: run_apache(directory / "apache", {}, SERVER_OPTIONS))
+    kafka = ApacheKafka(directory / "apache", options=SERVER_OPTIONS)
+    kafka.write_properties()
+    kafka.format()
+    peer = measure(lambda: _started(kafka))
     return [
         less(f"start with {GROUPS} groups: until all are listed", "s", 2.0, [(mine[0], peer[0])]),
         less(f"start with {GROUPS} groups: memory", "MB", 2.0, [(mine[1], peer[1])]),
     ]
 
 
+@contextmanager
+def _started(kafka: ApacheKafka) -> Iterator[RunningBroker]:
+    kafka.start()
+    try:
+        assert kafka.process is not None
+        yield RunningBroker("127.0.0.1", kafka.port, kafka.process.pid)
+        kafka.stop()
+    finally:
+        kafka.kill()
+
+
 def _count_groups(side: Side) -> int:
     with side.wire() as wire:
         answer = wire.call(ListGroupsRequest(), ListGroupsResponse, 4)
     return 0 if answer.error_code else len(answer.groups)
+
+
+ALONE: Final[Mapping[str, Callable[[Path], Iterable[Row]]]] = {"fsync": _fsync, "load": _load}

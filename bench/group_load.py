@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+READY_SECONDS_MAX = 60
 COMMITTERS = 4
 PARTITIONS = 3
 DEADLINE_SECONDS = 120
@@ -48,7 +49,17 @@ def commits(servers: str, topic: str, count: int) -> float:
             consumer.commit(offsets=offsets, asynchronous=False)
 
     for consumer in consumers:
-        commit(consumer, 10)
+        # A coordinator that has never had a group may still be on its way.
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while True:
+            try:
+                commit(consumer, 10)
+                break
+            except KafkaException as error:
+                is_coming = error.args[0].code() == KafkaError.NOT_COORDINATOR
+                if not is_coming or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
     with ThreadPoolExecutor(COMMITTERS) as pool:
         begun = time.perf_counter()
         done = [pool.submit(commit, each, count // COMMITTERS) for each in consumers]

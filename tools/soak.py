@@ -111,31 +111,31 @@ PROOFS = (
     Proof(
         "model of committed offsets",
         ("tests/unit/groups/offsets/test_offsets_model.py",),
-        {"MOLDAU_OFFSETS_SEEDS": "2000"},
+        {"MOLDAU_OFFSETS_SEEDS": "1000"},
         "groups",
     ),
     Proof(
         "model of consumer groups",
         ("tests/unit/groups/consumer/test_consumer_model.py",),
-        {"MOLDAU_CONSUMER_SEEDS": "10000"},
+        {"MOLDAU_CONSUMER_SEEDS": "5000"},
         "groups",
     ),
     Proof(
         "model of groups that change their protocol",
         ("tests/unit/groups/migration/test_migration_model.py",),
-        {"MOLDAU_MIGRATION_SEEDS": "10000"},
+        {"MOLDAU_MIGRATION_SEEDS": "5000"},
         "groups",
     ),
     Proof(
         "model of share groups",
         ("tests/unit/groups/share/test_share_model.py",),
-        {"MOLDAU_SHARE_GROUP_SEEDS": "10000"},
+        {"MOLDAU_SHARE_GROUP_SEEDS": "5000"},
         "groups",
     ),
     Proof(
         "model of shared partitions",
         ("tests/unit/sharing/test_model.py",),
-        {"MOLDAU_SHARE_SEEDS": "5000"},
+        {"MOLDAU_SHARE_SEEDS": "2000"},
         "groups",
     ),
     Proof(

@@ -71,7 +71,6 @@ def wait(w: World) -> None:
         pytest.param(produce, lambda w: w.replicas.offline(PARTITION), id="produce, lost"),
         pytest.param(init_producer_id, give_producer_ids, id="init producer id"),
         pytest.param(delete_records, lambda w: w.logs.catch_up(), id="delete records"),
-        pytest.param(delete_records, wait, id="delete records, too late"),
     ],
 )
 def test_others_are_answered(ask: Ask, happen: Happen) -> None:

@@ -23,7 +23,10 @@ _NO_START: Final = -1
 def handle_delete_records(
     broker: Broker, call: Call, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | None:
-    """Move the starts of logs; answer when a crash would not bring the records back."""
+    """Move the starts of logs; answer when a crash would not bring the records back.
+
+    The request's timeout is for followers, of which there are none: 0 is no reason to fail.
+    """
     deletion = _Deletion(broker, call)
     topics = []
     for topic in request.topics:
@@ -37,21 +40,20 @@ def handle_delete_records(
                 TopicPartition(topic.name, partition.partition_index), partition.offset, row
             )
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=rows))
-    deletion.start(DeleteRecordsResponse(topics=topics), request.timeout_ms)
+    deletion.start(DeleteRecordsResponse(topics=topics))
     return None
 
 
 class _Deletion:
     """A request on its way."""
 
-    __slots__ = ("_broker", "_call", "_response", "_waiting", "is_done")
+    __slots__ = ("_broker", "_call", "_response", "_waiting")
 
     def __init__(self, broker: Broker, call: Call) -> None:
         self._broker = broker
         self._call = call
         self._response = DeleteRecordsResponse()
         self._waiting: dict[TopicPartition, tuple[Offset, DeleteRecordsPartitionResult]] = {}
-        self.is_done = False
 
     def add(
         self, partition: TopicPartition, before: int, row: DeleteRecordsPartitionResult
@@ -79,14 +81,12 @@ class _Deletion:
             raise ReplicaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{before} is not in 0 to {high}")
         return Offset(before)
 
-    def start(self, response: DeleteRecordsResponse, timeout_ms: int) -> None:
+    def start(self, response: DeleteRecordsResponse) -> None:
         """Delete what may be deleted."""
         self._response = response
         if not self._waiting:
             self._call.answer(response)
             return
-        deadline = self._call.received.monotonic + timeout_ms / 1000
-        self._broker.write_deadlines.add(deadline, self)
         for partition, (before, _) in list(self._waiting.items()):
             self._broker.logs.delete_records(partition, before, partial(self._deleted, partition))
 
@@ -94,20 +94,10 @@ class _Deletion:
         self._call.attempt(partial(self._note, partition, start))
 
     def _note(self, partition: TopicPartition, start: Offset | None) -> None:
-        if self.is_done:
-            return
         _, row = self._waiting.pop(partition)
         if start is None:
             row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         else:
             row.low_watermark = start
         if not self._waiting:
-            self.is_done = True
             self._call.answer(self._response)
-
-    def expire(self) -> None:
-        """Answer for what takes too long."""
-        self.is_done = True
-        for _, row in self._waiting.values():
-            row.error_code = ErrorCode.REQUEST_TIMED_OUT
-        self._call.attempt(partial(self._call.answer, self._response))

@@ -21,6 +21,7 @@ from moldau.groups.share.group import (
 )
 from moldau.groups.share.initializing import as_configured, begun, find_missing
 from moldau.kernel.clock import Instant
+from moldau.kernel.ids import TopicId
 from moldau.metadata.settings.effective import group_settings
 from moldau.metadata.settings.kafka_resources import GroupSettings
 from moldau.protocol.errors import ErrorCode
@@ -156,6 +157,7 @@ class _Heartbeat:
         self._members = members
         image, subscribed = machine.context.image, subscribed_names(members.values())
         self._topics = subscribed_topics(subscribed, image.topics)
+        self._ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
         self._hash = metadata_hash(subscribed, image)
 
     def decide(self, ticket: Ticket) -> Decision:
@@ -223,10 +225,8 @@ class _Heartbeat:
         is_early = group.assignment_ms <= now_ms < due_ms
         if group_epoch <= group.assignment_epoch or is_early:
             return group.assignment_epoch, group.targets
-        ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
         subscriptions = {
-            member_id: frozenset(ids[name] for name in member.subscribed if name in ids)
-            for member_id, member in self._members.items()
+            member_id: self._topic_ids(member) for member_id, member in self._members.items()
         }
         targets = assign(subscriptions, self._assignable(), group.targets)
         for member_id, target in targets.items():
@@ -235,12 +235,27 @@ class _Heartbeat:
         self._records.append(records.target_epoch(group.group_id, (group_epoch, now_ms)))
         return group_epoch, targets
 
+    def _topic_ids(self, member: ShareMember) -> frozenset[TopicId]:
+        ids = self._ids
+        return frozenset(ids[name] for name in member.subscribed if name in ids)
+
     def _reconciled(self, assignment_epoch: int, target: Assignment) -> ShareMember:
         member = self._updated
-        if member.epoch == assignment_epoch and member.assigned == target:
+        is_moved = member.epoch != assignment_epoch
+        if not is_moved and member.subscribed == self._member.subscribed:
+            return member
+        # The target may be older than what the member reads now.
+        topic_ids = self._topic_ids(member)
+        assigned = {
+            topic_id: partitions for topic_id, partitions in target.items() if topic_id in topic_ids
+        }
+        if not is_moved and assigned == member.assigned:
             return member
         member = replace(
-            member, epoch=assignment_epoch, previous_epoch=member.epoch, assigned=target
+            member,
+            epoch=assignment_epoch,
+            previous_epoch=member.epoch if is_moved else member.previous_epoch,
+            assigned=assigned,
         )
         self._records.append(
             records.current_assignment(self._group.group_id, member.member_id, member)

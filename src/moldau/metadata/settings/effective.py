@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from functools import lru_cache
+from typing import Final, TypeVar, cast
 
 from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings
@@ -11,6 +12,10 @@ from moldau.metadata.settings.kinds import Value
 from moldau.metadata.settings.setting import Settings
 
 Texts = Mapping[str, str]
+Items = tuple[tuple[str, str], ...]
+REMEMBERED_MAX: Final = 256
+"""So many different settings of topics, and of groups, are not worked out again."""
+
 AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
@@ -52,16 +57,27 @@ def broker_settings(layers: BrokerLayers) -> BrokerSettings:
 
 def topic_settings(broker: BrokerSettings, overrides: Texts) -> TopicSettings:
     """Return a topic's settings, typed: its own, else the broker's, else the defaults."""
-    settings = _with_defaults(TopicSettings, broker, kafka_synonyms.TOPIC, overrides)
-    # Hours and minutes below zero mean "for ever" as well, and become as many milliseconds.
-    if settings.retention_ms < 0 and "retention.ms" not in overrides:
-        return TopicSettings({**settings.values, "retention.ms": -1})
-    return settings
+    return _topic_settings(broker, tuple(overrides.items()))
 
 
 def group_settings(broker: BrokerSettings, overrides: Texts) -> GroupSettings:
     """Return a group's settings, typed: its own, else the broker's, else the defaults."""
-    return _with_defaults(GroupSettings, broker, kafka_synonyms.GROUP, overrides)
+    return _group_settings(broker, tuple(overrides.items()))
+
+
+# Every heartbeat and every look for shared records asks for them.
+@lru_cache(maxsize=REMEMBERED_MAX)
+def _topic_settings(broker: BrokerSettings, overrides: Items) -> TopicSettings:
+    settings = _with_defaults(TopicSettings, broker, kafka_synonyms.TOPIC, dict(overrides))
+    # Hours and minutes below zero mean "for ever" as well, and become as many milliseconds.
+    if settings.retention_ms < 0 and "retention.ms" not in dict(overrides):
+        return TopicSettings({**settings.values, "retention.ms": -1})
+    return settings
+
+
+@lru_cache(maxsize=REMEMBERED_MAX)
+def _group_settings(broker: BrokerSettings, overrides: Items) -> GroupSettings:
+    return _with_defaults(GroupSettings, broker, kafka_synonyms.GROUP, dict(overrides))
 
 
 def _with_defaults(

@@ -110,6 +110,16 @@ def test_assignments_are_made_only_so_often(world: World) -> None:
     assert world.group().assignment_epoch == before + 2
 
 
+def test_what_is_not_read_any_more_is_taken_away_at_once(world: World) -> None:
+    world.add_topic("u")
+    epoch = joined(world)
+    # No new assignment is made so soon, and yet nothing of the old topic is kept.
+    told = world.beat("a", epoch, ["u"])
+    assert (told.member_epoch, assigned(told)) == (epoch, {})
+    world.now += 2
+    assert assigned(world.beat("a", epoch)) == {topic_id("u"): [0]}
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
