@@ -1,0 +1,57 @@
+"""A source's batch with its keys and values decoded, or with what does not decode."""
+
+from typing import Final, Literal
+
+import pyarrow as pa
+
+from moldau.pipelines.decoding.decoder import Decoder
+from moldau.pipelines.errors import PipelineError
+
+OnError = Literal["fail", "skip", "only"]
+ON_ERROR: Final = ("fail", "skip", "only")
+REASON: Final = pa.field("reason", pa.string())
+
+
+class DecodeError(PipelineError):
+    """A record that does not decode, and where it is."""
+
+
+def decode_batch(
+    batch: pa.RecordBatch, key: Decoder | None, value: Decoder | None, on_error: OnError
+) -> pa.RecordBatch:
+    """Return the batch with decoded columns; without a decoder a column stays as it is.
+
+    A record that does not decode is an error, or it is left out. With `only` it is what remains:
+    those records as they came, each with its `reason`, for whoever keeps dead letters.
+    """
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    reasons: dict[int, str] = {}
+    for name, decoder in (("value", value), ("key", key)):
+        if decoder is not None:
+            columns[name], bad = decoder.decode(columns[name])
+            reasons |= {place: f"{name}: {why}" for place, why in bad.items()}
+    if on_error == "only":
+        return _bad_rows(batch, reasons)
+    if reasons and on_error == "fail":
+        raise _error(batch, *min(reasons.items()), how_many=len(reasons))
+    decoded = pa.RecordBatch.from_pydict(columns)
+    if not reasons:
+        return decoded
+    return decoded.take(pa.array(sorted(set(range(len(batch))) - reasons.keys()), pa.int64()))
+
+
+def _bad_rows(batch: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch:
+    places = sorted(reasons)
+    bad = batch.take(pa.array(places, pa.int64()))
+    return bad.append_column(REASON, pa.array([reasons[place] for place in places], REASON.type))
+
+
+def _error(batch: pa.RecordBatch, place: int, reason: str, *, how_many: int) -> DecodeError:
+    topic, partition, offset = (
+        batch.column(name)[place].as_py() for name in ("topic", "partition", "offset")
+    )
+    others = f" (and {how_many - 1} more of this batch)" if how_many > 1 else ""
+    return DecodeError(
+        f"topic {topic}, partition {partition}, offset {offset} does not decode{others}: {reason}; "
+        f"mend the format or schema, or leave such records out by decodeErrors=skip"
+    )

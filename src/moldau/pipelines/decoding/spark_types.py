@@ -1,0 +1,26 @@
+"""Spark's types for what decoders give."""
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from moldau.pipelines.decoding.batches import REASON
+from moldau.pipelines.decoding.decoding_options import Decoding
+
+
+def spark_type(arrow_type: pa.DataType) -> DataType:
+    """Return the Spark type whose Arrow type is `arrow_type`."""
+    return from_arrow_type(arrow_type)
+
+
+def decoded_schema(source: StructType, decoding: Decoding) -> StructType:
+    """Return the columns of a source whose keys and values are decoded."""
+    if decoding.on_error == "only":
+        return StructType([*source.fields, StructField(REASON.name, StringType())])
+    decoders = {"key": decoding.key, "value": decoding.value}
+    fields = []
+    for field in source.fields:
+        decoder = decoders.get(field.name)
+        column_type = field.dataType if decoder is None else spark_type(decoder.arrow_type)
+        fields.append(StructField(field.name, column_type))
+    return StructType(fields)
