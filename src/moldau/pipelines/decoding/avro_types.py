@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from moldau.pipelines.decoding.decoder import SchemaError, no_counterpart
+from moldau.pipelines.decoding.decoder import SchemaError, inside, no_counterpart
 
 _TYPES: Final = {
     "boolean": pa.bool_(),
@@ -18,12 +18,12 @@ _TYPES: Final = {
     "string": pa.string(),
     "enum": pa.string(),
 }
+# Unit and zone of each time; None where Spark's type has no zone either.
 _TIMES: Final = {
-    ("int", "date"): lambda _: pa.date32(),
-    ("long", "timestamp-micros"): lambda _: pa.timestamp("us", "UTC"),
-    ("long", "timestamp-millis"): lambda millis: pa.timestamp(millis, "UTC"),
-    ("long", "local-timestamp-micros"): lambda _: pa.timestamp("us"),
-    ("long", "local-timestamp-millis"): lambda millis: pa.timestamp(millis),
+    "timestamp-micros": ("us", "UTC"),
+    "timestamp-millis": ("ms", "UTC"),
+    "local-timestamp-micros": ("us", None),
+    "local-timestamp-millis": ("ms", None),
 }
 _DECIMAL_DIGITS_MAX: Final = 38
 
@@ -38,25 +38,33 @@ def arrow_type(schema: Any, millis: str, where: str = "") -> pa.DataType:
         case list():
             return _union_type(schema, millis, where)
         case {"type": "record", "fields": fields} if fields:
-            inner = (where + "." if where else "") + "{}"
             return pa.struct(
-                (each["name"], arrow_type(each["type"], millis, inner.format(each["name"])))
+                (each["name"], arrow_type(each["type"], millis, inside(where, each["name"])))
                 for each in fields
             )
         case {"type": "array", "items": items}:
             return pa.list_(pa.field("element", arrow_type(items, millis, f"{where}[]")))
         case {"type": "map", "values": values}:
             return pa.map_(pa.string(), arrow_type(values, millis, f"{where}[]"))
+        case {"type": list() | dict() as inner}:
+            return arrow_type(inner, millis, where)
+        case _:
+            return _scalar_type(schema, millis, where)
+
+
+def _scalar_type(schema: Any, millis: str, where: str) -> pa.DataType:
+    match schema:
         case {"type": "bytes" | "fixed", "logicalType": "decimal", "precision": precision}:
             if precision > _DECIMAL_DIGITS_MAX:
                 raise no_counterpart(where, f"a decimal of {precision} digits")
             return pa.decimal128(precision, schema.get("scale", 0))
-        case {"type": str(name), "logicalType": str(logical)} if (name, logical) in _TIMES:
-            return _TIMES[name, logical](millis)
+        case {"type": "int", "logicalType": "date"}:
+            return pa.date32()
+        case {"type": "long", "logicalType": str(logical)} if logical in _TIMES:
+            unit, zone = _TIMES[logical]
+            return pa.timestamp(millis if unit == "ms" else unit, zone)
         case {"type": str(name)} | str(name) if name in _TYPES:
             return _TYPES[name]
-        case {"type": list() | dict() as inner_schema}:
-            return arrow_type(inner_schema, millis, where)
         case {"type": "record"}:
             raise no_counterpart(where, "a record without fields")
         case {"type": "null"} | "null":
@@ -100,7 +108,7 @@ def without_times(schema: Any) -> Any:
             return schema
 
 
-def check_lengths(schema: Any) -> int:
+def check_lengths(schema: Any) -> int:  # noqa: PLR0911
     """Return how many bytes a value has at least, or refuse a schema that hostile bytes could use.
 
     The codec walks as deep and as far as the bytes say. So a type must not contain itself, and an
@@ -147,9 +155,11 @@ def settle_defaults(parsed: Any, expanded: Any) -> None:
             settle_defaults(inner, expanded["items"])
         case {"values": inner}:
             settle_defaults(inner, expanded["values"])
+        case _:
+            pass
 
 
-def _default(schema: Any, value: Any) -> Any:
+def _default(schema: Any, value: Any) -> Any:  # noqa: PLR0911
     match schema:
         case list():
             others = [each for each in schema if each != "null"]

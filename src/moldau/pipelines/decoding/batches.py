@@ -50,8 +50,13 @@ def _error(batch: pa.RecordBatch, place: int, reason: str, *, how_many: int) -> 
     topic, partition, offset = (
         batch.column(name)[place].as_py() for name in ("topic", "partition", "offset")
     )
-    others = f" (and {how_many - 1} more of this batch)" if how_many > 1 else ""
-    return DecodeError(
-        f"topic {topic}, partition {partition}, offset {offset} does not decode{others}: {reason}; "
+    others = f" (as {how_many - 1} more of its batch)" if how_many > 1 else ""
+    return DecodeError(failure(topic, partition, offset, reason + others))
+
+
+def failure(topic: str, partition: int | str, offset: int | str, reason: str) -> str:
+    """Return what a user reads about a record that does not decode."""
+    return (
+        f"topic {topic}, partition {partition}, offset {offset} does not decode: {reason}; "
         f"mend the format or schema, or leave such records out by decodeErrors=skip"
     )

@@ -22,6 +22,11 @@ def no_counterpart(where: str, what: str) -> SchemaError:
     return SchemaError(f"{field}: {what} has no counterpart in Spark; read the value as raw")
 
 
+def inside(where: str, field: str) -> str:
+    """Return a field's name from the value's beginning on."""
+    return f"{where}.{field}" if where else field
+
+
 class Decoded(NamedTuple):
     """A column's values: null where the bytes are, and where they do not decode, by `reasons`."""
 

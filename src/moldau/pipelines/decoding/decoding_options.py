@@ -45,7 +45,7 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
     if name == "json":
         raise OptionError(
             f"option {column}.format=json: Spark itself decodes JSON; leave the option out and use "
-            f"moldau.pipelines.decoding.json_columns.json_column"
+            f"moldau.pipelines.decoding.json_columns.decode_json"
         )
     details = _DETAILS.get(name, ())
     for detail in ("schema", "writerSchema", "message"):

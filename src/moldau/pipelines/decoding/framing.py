@@ -1,4 +1,4 @@
-"""What Confluent's serializers put before a value: a zero, the schema's id, and more for Protobuf."""
+"""What Confluent's serializers put before a value: a zero, a schema's id, indexes for Protobuf."""
 
 from typing import Final
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from moldau.pipelines.decoding.decoder import no_counterpart, spread
+from moldau.pipelines.decoding.decoder import inside, no_counterpart, spread
 
 # Spark has no unsigned numbers: the next wider type takes them all.
 _SCALARS: Final = {
@@ -21,6 +21,10 @@ _SCALARS: Final = {
     FieldDescriptor.CPPTYPE_DOUBLE: pa.float64(),
     FieldDescriptor.CPPTYPE_FLOAT: pa.float32(),
     FieldDescriptor.CPPTYPE_BOOL: pa.bool_(),
+}
+_TIMES: Final = {
+    "google.protobuf.Timestamp": pa.timestamp("us", "UTC"),
+    "google.protobuf.Duration": pa.duration("us"),
 }
 _MICROS: Final = 1_000_000
 
@@ -35,18 +39,15 @@ class Plan:
 
 def message_plan(descriptor: Descriptor, above: tuple[str, ...] = (), where: str = "") -> Plan:
     """Return the plan of a message; `above` are the messages that contain it."""
-    match descriptor.full_name:
-        case "google.protobuf.Timestamp":
-            return _time_plan(pa.timestamp("us", "UTC"))
-        case "google.protobuf.Duration":
-            return _time_plan(pa.duration("us"))
+    if descriptor.full_name in _TIMES:
+        return _time_plan(_TIMES[descriptor.full_name])
     if descriptor.full_name in above:
         raise no_counterpart(where, f"{descriptor.full_name}, which contains itself,")
     if not descriptor.fields:
         raise no_counterpart(where, f"{descriptor.full_name}, a message without fields,")
     within = (*above, descriptor.full_name)
     plans = {
-        field.name: _field_plan(field, within, f"{where}.{field.name}".lstrip("."))
+        field.name: _field_plan(field, within, inside(where, field.name))
         for field in descriptor.fields
     }
     fields = [pa.field(name, plan.arrow_type) for name, plan in plans.items()]
