@@ -12,10 +12,12 @@ from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
 from moldau.pipelines.errors import OptionError
 
-# What a format can be told, beside its name.
+# What formats can be told, beside their names.
 _DETAILS: Final = {
-    "avro": ("schema", "writerSchema", "header"),
-    "protobuf": ("schema", "message", "header"),
+    "schema": ("avro", "protobuf"),
+    "writerSchema": ("avro",),
+    "message": ("protobuf",),
+    "header": ("avro", "protobuf"),
 }
 
 
@@ -47,28 +49,27 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
             f"option {column}.format=json: Spark itself decodes JSON; leave the option out and use "
             f"moldau.pipelines.decoding.json_columns.decode_json"
         )
-    details = _DETAILS.get(name, ())
-    for detail in ("schema", "writerSchema", "message"):
-        if detail not in details and f"{column}.{detail}" in options:
+    details = {
+        detail: options.text(f"{column}.{detail}")
+        for detail in _DETAILS
+        if f"{column}.{detail}" in options
+    }
+    for detail in details:
+        if name not in _DETAILS[detail]:
             raise OptionError(
                 f"option {column}.{detail}: {column}.format={name} has none; "
                 f"give {column}.format, or leave it out"
             )
+    header = options.choice(f"{column}.header", HEADERS, "auto")
+    if name == "raw":
+        return None
     try:
-        return (
-            None
-            if name == "raw"
-            else make_decoder(
-                name,
-                options.text(f"{column}.schema"),
-                writer_schema=options.text(f"{column}.writerSchema"),
-                message=options.text(f"{column}.message"),
-                header=_read_header(options, column) if "header" in details else "auto",
-            )
+        return make_decoder(
+            name,
+            details.get("schema"),
+            writer_schema=details.get("writerSchema"),
+            message=details.get("message"),
+            header=header,
         )
     except SchemaError as error:
         raise OptionError(f"options {column}.format={name}, {column}.schema: {error}") from error
-
-
-def _read_header(options: Options, column: str) -> str:
-    return options.choice(f"{column}.header", HEADERS, "auto")

@@ -30,7 +30,9 @@ def make_decoder(
             return AvroDecoder(_avro_text(schema), written, header)
         case "protobuf":
             if not message:
-                raise SchemaError("Protobuf needs the name of a message as well")
+                raise SchemaError(
+                    "Protobuf needs the name of a message: add key.message or value.message"
+                )
             return ProtobufDecoder(_read_file(schema), message, header)
         case "raw":
             return RawDecoder()
