@@ -53,7 +53,7 @@ def records(spark: "SparkSession", *values: bytes | None) -> "DataFrame":
 
 
 def test_json_becomes_a_struct_and_a_tombstone_stays_null(spark: "SparkSession") -> None:
-    rows = decode_json(records(spark, *GOOD, None), "value", SCHEMA, "fail")
+    rows = decode_json(records(spark, *GOOD, None), {"value": SCHEMA}, "fail")
     assert rows.columns == ["topic", "partition", "offset", "value"]
     full, empty, extra, text, tombstone = [row.value for row in rows.collect()]
     assert full.asDict(recursive=True) == {
@@ -77,8 +77,8 @@ def test_times_are_iso_8601_unless_told(spark: "SparkSession") -> None:
     own = records(spark, b'{"at": "01/05/2024 08:00:00.123456 Z"}')
     pattern = {"timestampFormat": "dd/MM/yyyy HH:mm:ss.SSSSSS X"}
     for rows in (
-        decode_json(offset, "value", SCHEMA, "fail"),
-        decode_json(own, "value", SCHEMA, "fail", pattern),
+        decode_json(offset, {"value": SCHEMA}, "fail"),
+        decode_json(own, {"value": SCHEMA}, "fail", pattern),
     ):
         (row,) = rows.select(F.col("value.at").cast("double").alias("at")).collect()
         assert row.at == pytest.approx(instant, abs=1e-6)
@@ -86,28 +86,55 @@ def test_times_are_iso_8601_unless_told(spark: "SparkSession") -> None:
 
 def test_one_bad_field_makes_a_bad_row(spark: "SparkSession") -> None:
     mixed = records(spark, *BAD, *GOOD, None)
-    bad = decode_json(mixed, "value", SCHEMA, "only").collect()
+    bad = decode_json(mixed, {"value": SCHEMA}, "only").collect()
     assert [bytes(row.value) for row in bad] == BAD
     assert {row.reason for row in bad} == {
         "value: it is empty",
         "value: it is not UTF-8",
         "value: it is not JSON of the schema",
     }
-    left = decode_json(mixed, "value", SCHEMA, "skip")
+    left = decode_json(mixed, {"value": SCHEMA}, "skip")
     assert [row.offset for row in left.collect()] == list(range(len(BAD), len(BAD + GOOD) + 1))
     # A column that is not asked for does not change which rows are good.
     assert left.select("value.id").count() == len(GOOD) + 1
 
 
+def test_keys_and_values_are_json_and_reasons_of_the_source_stay(spark: "SparkSession") -> None:
+    rows = spark.createDataFrame(
+        [
+            (b'{"user": "ann"}', b'{"n": 1}', None),
+            (b'{"user": "bob"}', b'{"n": "x"}', None),
+            (b"ann", b"{}", None),
+            (b'{"user": "cid"}', b"{}", "headers: too many"),
+            (None, None, None),
+        ],
+        "key binary, value binary, reason string",
+    )
+    schemas = {"key": "user string", "value": SCHEMA}
+    reasons = [
+        None,
+        "value: it is not JSON of the schema",
+        "key: it is not JSON of the schema",
+        "headers: too many",
+        None,
+    ]
+    marked = decode_json(rows, schemas, "mark")
+    assert [row.reason for row in marked.collect()] == reasons
+    assert marked.schema == rows.schema
+    assert [row.reason for row in decode_json(rows, schemas, "only").collect()] == reasons[1:4]
+    good = decode_json(rows, schemas, "skip").select("key.user", "value.n").collect()
+    assert [tuple(row) for row in good] == [("ann", 1), (None, None)]
+
+
 def test_a_failure_names_the_record(spark: "SparkSession") -> None:
-    rows = decode_json(records(spark, GOOD[0], BAD[-1]), "value", SCHEMA, "fail")
+    rows = decode_json(records(spark, GOOD[0], BAD[-1]), {"value": SCHEMA}, "fail")
     words = "topic orders, partition 3, offset 1 does not decode: value: it is not JSON"
     with pytest.raises(PySparkException, match=words):
         rows.select("topic").collect()
 
 
 def test_json_is_parsed_once(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
-    rows = decode_json(records(spark, *GOOD), "value", SCHEMA, "skip")
+    rows = decode_json(records(spark, *GOOD), {"value": SCHEMA}, "skip")
     rows.filter("value.n > 0").select("value.id", "value.amount").explain()
     assert capsys.readouterr().out.count("from_json") == 1
 
@@ -117,7 +144,7 @@ def test_json_is_parsed_once(spark: "SparkSession", capsys: pytest.CaptureFixtur
 )
 def test_a_bad_schema_is_one_line(spark: "SparkSession", schema: str, words: str) -> None:
     with pytest.raises(PipelineError, match=words) as caught:
-        decode_json(records(spark, *GOOD), "value", schema, "skip")
+        decode_json(records(spark, *GOOD), {"value": schema}, "skip")
     assert "\n" not in str(caught.value)
 
 

@@ -1,5 +1,6 @@
 """A source's batch with its keys and values decoded, or with what does not decode."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -7,8 +8,8 @@ import pyarrow as pa
 from moldau.pipelines.decoding.decoder import Decoder
 from moldau.pipelines.errors import PipelineError
 
-OnError = Literal["fail", "skip", "only"]
-ON_ERROR: Final = ("fail", "skip", "only")
+OnError = Literal["fail", "skip", "only", "mark"]
+ON_ERROR: Final = ("fail", "skip", "only", "mark")
 REASON: Final = pa.field("reason", pa.string())
 
 
@@ -22,7 +23,8 @@ def decode_batch(
     """Return the batch with decoded columns; without a decoder a column stays as it is.
 
     A record that does not decode is an error, or it is left out. With `only` it is what remains:
-    those records as they came, each with its `reason`, for whoever keeps dead letters.
+    those records as they came, each with its `reason`, for whoever keeps dead letters. With `mark`
+    all records stay as they came, with a null reason where they decode: there is more to try.
     """
     columns = {name: batch.column(name) for name in batch.schema.names}
     reasons: dict[int, str] = {}
@@ -30,8 +32,9 @@ def decode_batch(
         if decoder is not None:
             columns[name], bad = decoder.decode(columns[name])
             reasons |= {place: f"{name}: {why}" for place, why in bad.items()}
-    if on_error == "only":
-        return _bad_rows(batch, reasons)
+    if on_error in {"only", "mark"}:
+        places = sorted(reasons) if on_error == "only" else range(len(batch))
+        return _with_reasons(batch, places, reasons)
     if reasons and on_error == "fail":
         raise _error(batch, *min(reasons.items()), how_many=len(reasons))
     decoded = pa.RecordBatch.from_pydict(columns)
@@ -40,10 +43,11 @@ def decode_batch(
     return decoded.take(pa.array(sorted(set(range(len(batch))) - reasons.keys()), pa.int64()))
 
 
-def _bad_rows(batch: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch:
-    places = sorted(reasons)
-    bad = batch.take(pa.array(places, pa.int64()))
-    return bad.append_column(REASON, pa.array([reasons[place] for place in places], REASON.type))
+def _with_reasons(
+    batch: pa.RecordBatch, places: Sequence[int], reasons: Mapping[int, str]
+) -> pa.RecordBatch:
+    texts = pa.array([reasons.get(place) for place in places], REASON.type)
+    return batch.take(pa.array(places, pa.int64())).append_column(REASON, texts)
 
 
 def _error(batch: pa.RecordBatch, place: int, reason: str, *, how_many: int) -> DecodeError:

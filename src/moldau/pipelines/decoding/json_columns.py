@@ -11,48 +11,74 @@ from pyspark.sql.types import StringType, StructType
 from moldau.pipelines.decoding.batches import REASON, OnError, failure
 from moldau.pipelines.decoding.decoder import SchemaError, in_one_line
 
-_PARSED: Final = "__parsed"
 _REFUSED: Final = "__refused"
 
 
 def decode_json(
     rows: DataFrame,
-    column: str,
-    schema: str | StructType,
+    schemas: Mapping[str, str | StructType],
     on_error: OnError,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return rows whose JSON in `column`, in UTF-8, is a struct; nulls stay null.
+    """Return rows whose JSON, in UTF-8, is a struct in each column of `schemas`; nulls stay null.
 
     What is missing is null and what the schema does not have is skipped. A field of the wrong type
-    makes the whole row one that does not decode: it is an error, left out, or all that is returned,
-    as it came and with a `reason`. `options` are those of `from_json`, such as `timestampFormat`;
-    times are read as ISO 8601 without it.
+    makes the whole row one that does not decode. `on_error` says what becomes of it, as for
+    `decode_batch`; reasons that are there already, as the source marked them, stay. `options` are
+    those of `from_json`, such as `timestampFormat`; times are read as ISO 8601 without it.
     """
-    fields = _read_schema(schema)
+    fields = {column: _read_schema(schema) for column, schema in schemas.items()}
+    parsed = rows
+    for column, its_fields in fields.items():
+        parsed = _with_parsed(parsed, column, its_fields, options or {})
+    reasons = [F.col(REASON.name)] if REASON.name in rows.columns else []
+    reason = F.coalesce(*reasons, *map(_reason, fields))
+    spare = [_parsed(column) for column in fields]
+    if on_error in {"only", "mark"}:
+        marked = parsed.withColumn(REASON.name, reason).drop(*spare)
+        return marked.filter(F.col(REASON.name).isNotNull()) if on_error == "only" else marked
+    good = parsed.filter(_is_good(reason) if on_error == "fail" else reason.isNull())
+    for column, its_fields in fields.items():
+        names = (F.col(_parsed(column))[name].alias(name) for name in its_fields.names)
+        good = good.withColumn(column, F.when(F.col(column).isNotNull(), F.struct(*names)))
+    return good.drop(*spare)
+
+
+def _with_parsed(
+    rows: DataFrame, column: str, fields: StructType, options: Mapping[str, str]
+) -> DataFrame:
     # Spark keeps the text of what it refuses in a column of its own; the rest of such a row is
     # there as far as it could be read, and must not be used.
     read = StructType([*fields.fields]).add(_REFUSED, StringType())
-    text = F.col(column).cast("string")
     own = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _REFUSED}
-    # Filters and selects below would each parse again if Spark could merge them with the parsing:
+    parsed = F.from_json(F.col(column).cast("string"), read, {**options, **own})
+    # Filters and selects behind this would each parse again if Spark merged them with the parsing:
     # it does not merge them with `explode`.
-    parsed = rows.select(
-        "*", F.explode(F.array(F.from_json(text, read, {**(options or {}), **own}))).alias(_PARSED)
+    return rows.select("*", F.explode(F.array(parsed)).alias(_parsed(column)))
+
+
+def _parsed(column: str) -> str:
+    return f"__parsed_{column}"
+
+
+def _reason(column: str) -> Column:
+    """Return why a column does not decode, null if it does."""
+    text, parsed = F.col(column).cast("string"), F.col(_parsed(column))
+    return (
+        F.when(text.isNull(), F.lit(None).cast("string"))
+        .when(~F.is_valid_utf8(text), f"{column}: it is not UTF-8")
+        .when(parsed.isNull(), f"{column}: it is empty")
+        .when(parsed[_REFUSED].isNotNull(), f"{column}: it is not JSON of the schema")
     )
-    reason = _reason(column, text)
-    if on_error == "only":
-        bad = parsed.withColumn(REASON.name, reason).filter(F.col(REASON.name).isNotNull())
-        return bad.drop(_PARSED)
-    if on_error == "fail":
-        place = [F.col(name).cast("string") for name in ("topic", "partition", "offset")]
-        words = failure("%s", "%s", "%s", "%s")
-        error = F.raise_error(F.format_string(words, *place, reason)).cast("boolean")
-        good = parsed.filter(F.when(reason.isNull(), F.lit(True)).otherwise(error))  # noqa: FBT003
-    else:
-        good = parsed.filter(reason.isNull())
-    struct = F.struct(*(F.col(f"{_PARSED}.`{name}`").alias(name) for name in fields.names))
-    return good.withColumn(column, F.when(F.col(column).isNotNull(), struct)).drop(_PARSED)
+
+
+def _is_good(reason: Column) -> Column:
+    """Return true, or raise."""
+    place = [F.col(name).cast("string") for name in ("topic", "partition", "offset")]
+    words = F.format_string(failure("%s", "%s", "%s", "%s"), *place, reason)
+    return F.when(reason.isNull(), F.lit(True)).otherwise(  # noqa: FBT003
+        F.raise_error(words).cast("boolean")
+    )
 
 
 def _read_schema(schema: str | StructType) -> StructType:
@@ -65,12 +91,3 @@ def _read_schema(schema: str | StructType) -> StructType:
     if not isinstance(fields, StructType):
         raise SchemaError(f"schema {schema!r} has no fields: write names and types")
     return fields
-
-
-def _reason(column: str, text: Column) -> Column:
-    """Return why a row does not decode, null if it does."""
-    because = F.when(text.isNull(), F.lit(None).cast("string"))
-    because = because.when(~F.is_valid_utf8(text), f"{column}: it is not UTF-8")
-    because = because.when(F.col(_PARSED).isNull(), f"{column}: it is empty")
-    refused = F.col(_PARSED)[_REFUSED].isNotNull()
-    return because.when(refused, f"{column}: it is not JSON of the schema")

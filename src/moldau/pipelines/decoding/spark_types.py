@@ -15,7 +15,7 @@ def spark_type(arrow_type: pa.DataType) -> DataType:
 
 def decoded_schema(source: StructType, decoding: Decoding) -> StructType:
     """Return the columns of a source whose keys and values are decoded."""
-    if decoding.on_error == "only":
+    if decoding.on_error in {"only", "mark"}:
         return StructType([*source.fields, StructField(REASON.name, StringType())])
     decoders = {"key": decoding.key, "value": decoding.value}
     fields = []

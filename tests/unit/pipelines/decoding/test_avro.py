@@ -123,6 +123,16 @@ def test_every_type_comes_back(orders: list[dict[str, Any] | None], header: byte
     assert values.to_pylist(maps_as_pydicts="strict") == orders
 
 
+@given(ORDERS, st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=3))
+def test_changed_bytes_decode_or_not(order: dict[str, Any], changes: list[tuple[int, int]]) -> None:
+    data = bytearray(avro(FULL, order))
+    for place, byte in changes:
+        data[place % len(data)] = byte
+    values, reasons = ORDER_DECODER.decode(pa.array([bytes(data)], pa.binary()))
+    values.validate(full=True)
+    assert values[0].is_valid == (not reasons)
+
+
 @given(st.lists(st.binary(max_size=200)), st.sampled_from(["auto", "confluent", "none"]))
 def test_hostile_bytes_are_rows_that_do_not_decode(rows: list[bytes], header: str) -> None:
     values, reasons = decoder(FULL, header=header).decode(pa.array(rows, pa.binary()))

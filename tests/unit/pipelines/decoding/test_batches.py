@@ -66,3 +66,11 @@ def test_only_bad_records_come_as_they_are_with_a_reason() -> None:
     assert key == both == "key: 1 bytes, int has 4"
     assert value.startswith("value: 'utf-8' codec")
     assert decode_batch(GOOD, INT, STRING, "only").num_rows == 0
+
+
+def test_marked_records_all_come_as_they_are() -> None:
+    marked = decode_batch(MIXED, INT, STRING, "mark")
+    assert marked.drop_columns("reason") == MIXED
+    assert [reason is None for reason in marked.column("reason").to_pylist()] == [True] + 3 * [
+        False
+    ]

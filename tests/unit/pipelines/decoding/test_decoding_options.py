@@ -50,8 +50,9 @@ def test_options_make_decoders_that_travel(tmp_path: Path) -> None:
     assert to_arrow_schema(schema, timezone="UTC").equals(batch.schema)
 
 
-def test_only_what_does_not_decode_keeps_its_columns() -> None:
-    decoding = read_decoding(Options({"value.format": "long", "decodeErrors": "only"}))
+@pytest.mark.parametrize("on_error", ["only", "mark"])
+def test_what_does_not_decode_keeps_its_columns(on_error: str) -> None:
+    decoding = read_decoding(Options({"value.format": "long", "decodeErrors": on_error}))
     schema = decoded_schema(SOURCE, decoding)
     bad = decoding.apply(BATCH)
     assert to_arrow_schema(schema, timezone="UTC").equals(bad.schema)
@@ -63,7 +64,7 @@ def test_only_what_does_not_decode_keeps_its_columns() -> None:
     [
         ({"value.format": "xml"}, "option value.format=xml: raw or string or int"),
         ({"value.format": "json"}, "option value.format=json: Spark itself decodes JSON"),
-        ({"decodeErrors": "ignore"}, "option decodeErrors=ignore: fail or skip or only"),
+        ({"decodeErrors": "ignore"}, "option decodeErrors=ignore: fail or skip or only or mark"),
         ({"key.schema": "{}"}, "option key.schema: key.format=raw has none; give key.format"),
         ({"value.format": "avro"}, "value.format=avro, value.schema: a schema is missing"),
         ({"value.format": "avro", "value.schema": "no.avsc"}, r"value.schema: cannot read no.avsc"),

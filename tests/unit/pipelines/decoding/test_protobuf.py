@@ -183,6 +183,16 @@ def test_a_number_without_a_name_stays_a_number() -> None:
     assert decode_one(ORDER(kind=5).SerializeToString())["kind"] == "5"
 
 
+@given(ORDERS, st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=3))
+def test_changed_bytes_decode_or_not(order: dict[str, Any], changes: list[tuple[int, int]]) -> None:
+    data = bytearray(ORDER(**order | {"maybe": 1}).SerializeToString())
+    for place, byte in changes:
+        data[place % len(data)] = byte
+    values, reasons = DECODER.decode(pa.array([bytes(data)], pa.binary()))
+    values.validate(full=True)
+    assert values[0].is_valid == (not reasons)
+
+
 @given(st.lists(st.binary(max_size=200)), st.sampled_from(["auto", "confluent", "none"]))
 def test_hostile_bytes_are_rows_that_do_not_decode(rows: list[bytes], header: str) -> None:
     for name in ("shop.Order", "old.Order"):
