@@ -1,15 +1,26 @@
 """What Spark does itself: JSON, keys as bytes; and its types for what decoders give."""
 
+import json
 import struct
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from io import BytesIO
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from fastavro import schemaless_writer
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import BinaryType, StructType
 
+from moldau.pipelines.connector.options import Options
+from moldau.pipelines.decoding.decoding_options import read_decoding
 from moldau.pipelines.decoding.json_columns import decode_json
 from moldau.pipelines.decoding.key_columns import key_column
+from moldau.pipelines.decoding.spark_types import decoded_schema
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -19,6 +30,8 @@ SCHEMA = (
     "id string, n int, amount double, at timestamp, inner struct<x: int>, list array<int>, "
     "map map<string, int>, price decimal(10, 2)"
 )
+PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+LINE = {"type": "record", "name": "Line", "fields": [{"name": "n", "type": "int"}]}
 GOOD = [
     b'{"id": "a", "n": 1, "amount": 2, "inner": {"x": 3}, "list": [4], "map": {"k": 5}}',
     b"{}",
@@ -184,3 +197,55 @@ def test_what_cannot_be_a_key_is_named(spark: "SparkSession") -> None:
         key_column(rows.schema, ["amount"])
     with pytest.raises(PipelineError, match="key user: the rows have amount"):
         key_column(rows.schema, ["user"])
+
+
+def test_spark_takes_decoded_batches_as_they_are(spark: "SparkSession") -> None:
+    schema = {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            {"name": "id", "type": "string"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
+            {"name": "price", "type": PRICE},
+            {"name": "tags", "type": {"type": "map", "values": "int"}},
+            {"name": "lines", "type": {"type": "array", "items": LINE}},
+        ],
+    }
+    value = {
+        "id": "a",
+        "at": datetime(2024, 5, 1, 8, tzinfo=UTC),
+        "day": date(2024, 5, 1),
+        "price": Decimal("1.25"),
+        "tags": {"x": 1},
+        "lines": [{"n": 1}, {"n": 2}],
+    }
+    data = BytesIO()
+    schemaless_writer(data, schema, value)
+    options = {"key.format": "int", "value.format": "avro", "value.schema": json.dumps(schema)}
+    spark.dataSource.register(_source_of(struct.pack(">i", 5), data.getvalue()))
+    (row,) = spark.read.format("one-record").options(**options).load().collect()
+    assert row.key == 5
+    assert row.value.asDict(recursive=True) == value | {"at": row.value.at}
+    assert row.value.at.timestamp() == value["at"].timestamp()
+
+
+def _source_of(key: bytes, value: bytes) -> type[DataSource]:
+    # Classes made in a function travel to Spark's workers whole.
+    class OneRecord(DataSource, DataSourceReader):
+        @classmethod
+        def name(cls) -> str:
+            return "one-record"
+
+        def schema(self) -> StructType:
+            raw = StructType().add("key", BinaryType()).add("value", BinaryType())
+            return decoded_schema(raw, read_decoding(Options(self.options)))
+
+        def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+            return self
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+            batch = pa.RecordBatch.from_pydict({"key": [key], "value": [value]})
+            yield read_decoding(Options(self.options)).apply(batch)
+
+    return OneRecord

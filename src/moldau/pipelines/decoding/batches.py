@@ -22,22 +22,24 @@ def decode_batch(
 ) -> pa.RecordBatch:
     """Return the batch with decoded columns; without a decoder a column stays as it is.
 
+    The batch also has each record's topic, partition and offset, to say where an error is.
     A record that does not decode is an error, or it is left out. With `only` it is what remains:
     those records as they came, each with its `reason`, for whoever keeps dead letters. With `mark`
     all records stay as they came, with a null reason where they decode: there is more to try.
     """
-    columns = {name: batch.column(name) for name in batch.schema.names}
+    decoded = batch
     reasons: dict[int, str] = {}
     for name, decoder in (("value", value), ("key", key)):
         if decoder is not None:
-            columns[name], bad = decoder.decode(columns[name])
+            values, bad = decoder.decode(batch.column(name))
+            field = pa.field(name, decoder.arrow_type)
+            decoded = decoded.set_column(batch.schema.get_field_index(name), field, values)
             reasons |= {place: f"{name}: {why}" for place, why in bad.items()}
     if on_error in {"only", "mark"}:
         places = sorted(reasons) if on_error == "only" else range(len(batch))
         return _with_reasons(batch, places, reasons)
     if reasons and on_error == "fail":
         raise _error(batch, *min(reasons.items()), how_many=len(reasons))
-    decoded = pa.RecordBatch.from_pydict(columns)
     if not reasons:
         return decoded
     return decoded.take(pa.array(sorted(set(range(len(batch))) - reasons.keys()), pa.int64()))

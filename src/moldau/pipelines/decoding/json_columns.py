@@ -24,8 +24,9 @@ def decode_json(
 
     What is missing is null and what the schema does not have is skipped. A field of the wrong type
     makes the whole row one that does not decode. `on_error` says what becomes of it, as for
-    `decode_batch`; reasons that are there already, as the source marked them, stay. `options` are
-    those of `from_json`, such as `timestampFormat`; times are read as ISO 8601 without it.
+    `decode_batch`, and `fail` needs the columns topic, partition and offset as well; reasons that
+    are there already, as the source marked them, stay. `options` are those of `from_json`, such as
+    `timestampFormat`; times are read as ISO 8601 without it.
     """
     fields = {column: _read_schema(schema) for column, schema in schemas.items()}
     parsed = rows

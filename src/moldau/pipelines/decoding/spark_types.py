@@ -18,9 +18,11 @@ def decoded_schema(source: StructType, decoding: Decoding) -> StructType:
     if decoding.on_error in {"only", "mark"}:
         return StructType([*source.fields, StructField(REASON.name, StringType())])
     decoders = {"key": decoding.key, "value": decoding.value}
-    fields = []
-    for field in source.fields:
-        decoder = decoders.get(field.name)
-        column_type = field.dataType if decoder is None else spark_type(decoder.arrow_type)
-        fields.append(StructField(field.name, column_type))
-    return StructType(fields)
+    return StructType(
+        [
+            StructField(field.name, spark_type(decoder.arrow_type))
+            if (decoder := decoders.get(field.name))
+            else field
+            for field in source.fields
+        ]
+    )

@@ -15,11 +15,16 @@ from moldau.pipelines.decoding.decoding_options import read_decoding
 from moldau.pipelines.decoding.spark_types import decoded_schema
 from moldau.pipelines.errors import OptionError
 
-SOURCE = StructType().add("key", BinaryType()).add("value", BinaryType()).add("topic", StringType())
+SOURCE = (
+    StructType()
+    .add("key", BinaryType())
+    .add("value", BinaryType())
+    .add("topic", StringType(), nullable=False)
+)
 USER = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 BATCH = pa.RecordBatch.from_pylist(
     [{"key": struct.pack(">i", 5), "value": b"\x06ann", "topic": "users"}],
-    pa.schema({"key": pa.binary(), "value": pa.binary(), "topic": pa.string()}),
+    to_arrow_schema(SOURCE, timezone="UTC"),
 )
 
 
