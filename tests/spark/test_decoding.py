@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -150,6 +151,17 @@ def test_json_is_parsed_once(spark: "SparkSession", capsys: pytest.CaptureFixtur
     rows = decode_json(records(spark, *GOOD), {"value": SCHEMA}, "skip")
     rows.filter("value.n > 0").select("value.id", "value.amount").explain()
     assert capsys.readouterr().out.count("from_json") == 1
+
+
+def test_a_stream_is_decoded_as_a_table_is(spark: "SparkSession", tmp_path: Path) -> None:
+    (tmp_path / "records.txt").write_bytes(b"\n".join([GOOD[0], BAD[-1], GOOD[-1]]))
+    lines = spark.readStream.text(str(tmp_path))
+    rows = decode_json(lines, {"value": SCHEMA}, "skip").select("value.*")
+    timed = rows.withWatermark("at", "1 second")
+    writer = timed.writeStream.format("memory").queryName("decoded")
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert [row.id for row in spark.table("decoded").collect()] == ["a", "é"]
 
 
 @pytest.mark.parametrize(
