@@ -153,12 +153,12 @@ class ClusterOffsets:
         try:
             answers = self._admin.alter_group_offsets(group_id, offsets)
         except ClientError as error:
-            _warn(group_id, str(error))
-            return
-        for error in answers.values():
-            if error is not None:
-                _warn(group_id, str(error))
-                return
+            failed: ClientError | None = error
+        else:
+            failed = next(filter(None, answers.values()), None)
+        if failed is not None:
+            words = f"group {group_id} was not told how far the stream has come: {failed}"
+            warnings.warn(words, CommitWarning, stacklevel=2)
 
 
 def _check_complete(option: str, given: Offsets, partitions: list[TopicPartition]) -> None:
@@ -170,8 +170,3 @@ def _check_complete(option: str, given: Offsets, partitions: list[TopicPartition
         )
     if strange:
         raise OptionError(f"option {option}: partition {min(strange)} is not among those read")
-
-
-def _warn(group_id: str, words: str) -> None:
-    text = f"group {group_id} was not told how far the stream is: {words}"
-    warnings.warn(text, CommitWarning, stacklevel=3)

@@ -45,6 +45,9 @@ ARROW_TYPES: Final[Mapping[str, Any]] = {
 }
 """What Spark makes of them: a batch of any other types is refused."""
 
+PLACE_BYTES: Final = 4
+"""The size of a list's place in Arrow."""
+
 
 def source_schema(texts: Mapping[str, str]) -> StructType:
     """Return the schema that options ask for; all of them are looked at."""
@@ -81,7 +84,9 @@ def _headers(batch: Any, name: str) -> Any:
     pairs = pa.StructArray.from_arrays(
         [lists.values.field(0), lists.values.field(1)], fields=list(ARROW_HEADER)
     )
-    buffers = [are_there.buffers()[1], lists.buffers()[1]]
+    # Of a slice, the first of its places; the pairs are those of the whole.
+    places = lists.buffers()[1].slice(lists.offset * PLACE_BYTES)
+    buffers = [are_there.buffers()[1], places]
     return pa.Array.from_buffers(ARROW_TYPES[name], len(lists), buffers, children=[pairs])
 
 
