@@ -2,13 +2,20 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import moldau
-from moldau.testing.broker import Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class Broker(Protocol):
+    """Ours in this process, or any other."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where it listens."""
 
 
 def fill(broker: Broker, topic: str, values: Iterable[object], partition: int = 0) -> None:

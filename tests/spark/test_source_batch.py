@@ -1,6 +1,7 @@
 """The source in batches: every way to say which records, and what is wrong in one line."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -138,9 +139,20 @@ def test_workers_are_used_again_and_leave_nothing_open(
     broker.create_topic(topic, partitions=6)
     for partition in range(6):
         fill(broker, topic, range(50), partition)
-    for _ in range(3):
+    for _ in range(2):
         assert load(spark, broker, topic).count() == 300
     assert load(spark, broker, topic).limit(5).count() == 5
+    deadline = time.monotonic() + 30
+    while left := connections_to(broker.port):
+        assert time.monotonic() < deadline, f"{left} connections are open"
+        time.sleep(0.05)
+
+
+def connections_to(port: int) -> int:
+    """Return how many connections of this machine lead to a port."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    established = "01"
+    return sum(row[2].endswith(f":{port:04X}") and row[3] == established for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -163,4 +175,4 @@ def test_what_is_wrong_is_said_soon(
     with pytest.raises(Exception, match=words) as raised:
         load(spark, broker, topic, **options).count()
     assert time.monotonic() - begun < 60
-    assert words.split(".*")[0].split("\\")[0] in str(raised.value)
+    assert words.split(".*", maxsplit=1)[0].split("\\", maxsplit=1)[0] in str(raised.value)

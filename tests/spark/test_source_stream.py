@@ -8,7 +8,7 @@ import pytest
 
 import moldau
 from moldau.testing.broker import Broker
-from tests.spark.reading import Stream, fill, load, options_of
+from tests.spark.reading import Stream, fill, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,10 +148,10 @@ def test_progress_shows_where_the_topic_ends(
         .start()
     )
     assert query.awaitTermination(120)
-    source = query.recentProgress[0].sources[0]
+    source = query.recentProgress[1].sources[0]
     assert (source.startOffset, source.endOffset, source.latestOffset) == (
-        f'{{"{topic}": {{"0": 0}}}}',
         f'{{"{topic}": {{"0": 4}}}}',
+        f'{{"{topic}": {{"0": 8}}}}',
         f'{{"{topic}": {{"0": 10}}}}',
     )
 
