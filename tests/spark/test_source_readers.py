@@ -95,9 +95,11 @@ def test_a_batch_that_is_repeated_finds_its_topic_gone(broker: Broker, topic: st
         pytest.raises(DataLossError, match=f"{topic}-old-0 is gone"),
     ):
         reader.partitions(start, end)
-    with reader_of(broker, topic, failOnDataLoss=False, **pattern) as reader:
-        with pytest.warns(DataLossWarning, match=f"{topic}-old-0 is gone"):
-            assert reader.partitions(start, end) == []
+    with (
+        reader_of(broker, topic, failOnDataLoss=False, **pattern) as reader,
+        pytest.warns(DataLossWarning, match=f"{topic}-old-0 is gone"),
+    ):
+        assert reader.partitions(start, end) == []
 
 
 def test_a_commit_that_fails_is_a_warning(broker: Broker, topic: str) -> None:
@@ -141,11 +143,27 @@ def test_records_can_be_lost_while_they_are_read(broker: Broker, topic: str, fai
             list(batches)
         return
     with pytest.warns(DataLossWarning, match="to 29"):
-        for batch in batches:
-            offsets += batch.column("offset").to_pylist()
+        rest = list(batches)
+    offsets += [offset for batch in rest for offset in batch.column("offset").to_pylist()]
     assert offsets == sorted(set(offsets))
     assert offsets[-10:] == list(range(30, 40))
     assert len(offsets) < 40
+
+
+def test_a_topic_can_be_created_anew_while_it_is_read(broker: Broker, topic: str) -> None:
+    broker.create_topic(topic)
+    with moldau.Producer(broker.bootstrap_servers) as producer:
+        for _ in range(40):
+            producer.send(topic, bytes(1000)).result()
+    small = {"kafka.max.partition.fetch.bytes": 1000, "kafka.fetch.max.bytes": 1000}
+    batches = read(broker, OffsetRange(TopicPartition(topic, 0), 0, 40), **small)
+    next(batches)
+    with moldau.Admin(broker.bootstrap_servers) as admin:
+        assert admin.delete_topics([topic]) == {topic: None}
+    broker.create_topic(topic)
+    fill(broker, topic, range(30))
+    with pytest.raises(DataLossError, match=f"{topic}-0 ends at offset 30, and offsets .* to 39"):
+        list(batches)
 
 
 def test_a_partition_that_does_not_answer_is_named(

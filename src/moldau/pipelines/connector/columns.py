@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 )
 
 from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.errors import OptionError
 
 HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SPARK_TYPES: Final[Mapping[str, DataType]] = {
@@ -53,6 +54,16 @@ def source_schema(texts: Mapping[str, str]) -> StructType:
     """Return the schema that options ask for; all of them are looked at."""
     columns = read_source_options(texts).columns
     return StructType([StructField(name, SPARK_TYPES[name]) for name in columns])
+
+
+def check_schema(given: StructType, texts: Mapping[str, str]) -> None:
+    """Refuse a schema that a user has given and that is not the source's own."""
+    own = source_schema(texts)
+    if given != own:
+        raise OptionError(
+            f"topics have the columns {own.simpleString()}, not {given.simpleString()}: leave "
+            f".schema(...) out, and decode the value, as with from_json"
+        )
 
 
 class Shaper:

@@ -16,8 +16,8 @@ from moldau.pipelines.errors import OptionError
 
 DEFAULTS: Final = {
     "isolation.level": "read_committed",
-    # A task reads one partition, and all of it: large answers cost the broker and us least.
-    "max.partition.fetch.bytes": str(8 << 20),
+    # A task reads one partition, and much of it: large answers cost the broker and us least.
+    "max.partition.fetch.bytes": str(4 << 20),
 }
 """What is different from a consumer's own settings; an option wins over it."""
 

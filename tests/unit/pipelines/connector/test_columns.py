@@ -6,9 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
-from moldau.pipelines.connector.columns import Shaper, source_schema
+from moldau.pipelines.connector.columns import Shaper, check_schema, source_schema
 from moldau.pipelines.connector.source_options import COLUMNS
+from moldau.pipelines.errors import OptionError
 
 NEEDED = {"kafka.bootstrap.servers": "h:1", "subscribe": "clicks"}
 PAIR = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
@@ -76,3 +78,9 @@ def test_the_columns_are_those_of_sparks_connector() -> None:
         "timestamp:timestamp,timestampType:int,headers:array<struct<key:string,value:binary>>>"
     )
     assert all(field.nullable for field in schema)
+
+
+def test_a_schema_of_ones_own_is_refused() -> None:
+    check_schema(source_schema(NEEDED), NEEDED)
+    with pytest.raises(OptionError, match=r"not struct<id:string>: leave \.schema"):
+        check_schema(StructType([StructField("id", StringType())]), NEEDED)

@@ -42,11 +42,11 @@ def test_users_write_offsets_edges_and_times() -> None:
      '{"t":{"0":-3}}', '{"t":{"-1":0}}', '{"t":{"0":true}}', '{"t":{"0":1.5}}'],
 )  # fmt: skip
 def test_what_is_no_json_of_offsets_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="option startingOffsets=.*JSON such as"):
+    with pytest.raises(OptionError, match=r"option startingOffsets=.*JSON such as"):
         parse_numbers("startingOffsets", text, least=-2)
 
 
 @pytest.mark.parametrize("text", ["", "t", "[]", "{}", '{"t":0}', '{"t":[]}', '{"t":["x"]}'])
 def test_what_is_no_json_of_partitions_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="option assign=.*JSON such as"):
+    with pytest.raises(OptionError, match=r"option assign=.*JSON such as"):
         parse_partitions("assign", text)
