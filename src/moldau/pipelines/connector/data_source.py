@@ -26,16 +26,20 @@ class MoldauDataSource(DataSource):
 
         return source_schema(self.options)
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+    def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads a range of offsets once."""
         from moldau.pipelines.connector.batch_reader import BatchReader  # noqa: PLC0415
+        from moldau.pipelines.connector.columns import check_schema  # noqa: PLC0415
 
+        check_schema(schema, self.options)
         return BatchReader(self.options)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return what reads on and on."""
+        from moldau.pipelines.connector.columns import check_schema  # noqa: PLC0415
         from moldau.pipelines.connector.stream_reader import StreamReader  # noqa: PLC0415
 
+        check_schema(schema, self.options)
         return StreamReader(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001
