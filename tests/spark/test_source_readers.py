@@ -126,6 +126,24 @@ def read(broker: Broker, wanted: OffsetRange, **options: object) -> Iterator[Any
     return read_range(wanted, read_source_options(texts))
 
 
+def test_a_broker_may_restart_meanwhile(broker: Broker, topic: str) -> None:
+    broker.create_topic(topic)
+    key = TopicPartition(topic, 0)
+    with moldau.Producer(broker.bootstrap_servers) as producer:
+        for _ in range(40):
+            producer.send(topic, bytes(1000)).result()
+    small = {"kafka.max.partition.fetch.bytes": 1000, "kafka.fetch.max.bytes": 1000}
+    batches = read(broker, OffsetRange(key, 0, 40), **small)
+    with reader_of(broker, topic) as reader:
+        start = reader.initialOffset()
+        offsets = next(batches).column("offset").to_pylist()
+        broker.restart()
+        assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 40}}
+        for batch in batches:
+            offsets += batch.column("offset").to_pylist()
+    assert offsets == list(range(40))
+
+
 @pytest.mark.parametrize("fails", [True, False])
 def test_records_can_be_lost_while_they_are_read(broker: Broker, topic: str, fails: bool) -> None:
     broker.create_topic(topic)
