@@ -1,12 +1,13 @@
-"""Run by tests in a process of its own: `on_master.py MASTER` prints what a session there finds."""
+"""Run by tests in a process of its own: say as JSON what a session on a master finds."""
 
+import json
 import sys
 from collections.abc import Iterator
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.functions import udf
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.session import get_session
@@ -22,7 +23,7 @@ class Numbers(DataSource):
     def schema(self) -> str:
         return "number int"
 
-    def reader(self, schema: StructType) -> DataSourceReader:
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
         return NumberReader()
 
 
@@ -41,16 +42,17 @@ def main(master: str) -> None:
         session = get_session("on-master")
     else:
         session = get_session("on-master", master)
-    print("session", type(session).__module__)
+    found: dict[str, object] = {"session": type(session).__module__}
     session.dataSource.register(Numbers)
-    doubled = F.udf(lambda number: 2 * number, "int")
+    doubled = udf(lambda number: 2 * number, "int")
     rows = session.read.format("numbers").load().select(doubled("number").alias("n")).collect()
-    print("rows", sorted(row.n for row in rows))
+    found["rows"] = sorted(row.n for row in rows)
     try:
         session.read.format("moldau").load().collect()
     except PySparkException as error:
-        print("found", "moldau/pipelines/connector" in str(error))
+        found["is_ours"] = "moldau/pipelines/connector" in str(error)
     session.stop()
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -54,11 +54,8 @@ def _own() -> Iterator[str]:
 def _version(java: str) -> int:
     """Return a Java's major version (8 is 1), 0 if it does not run."""
     release = Path(java).resolve().parent.parent / "release"
-    if os.access(java, os.X_OK) and release.exists():
-        text = release.read_text()
-    else:
-        # A launcher of some version manager, or a Java older than that file.
-        text = _ask(java)
+    # The file saves the start of a Java; the launchers of version managers have none beside them.
+    text = release.read_text() if os.access(java, os.X_OK) and release.exists() else _ask(java)
     match = re.search(r'(?:^JAVA_VERSION=| version )"(\d+)', text, re.MULTILINE)
     return int(match[1]) if match else 0
 

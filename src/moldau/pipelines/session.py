@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from moldau.pipelines.errors import PipelineError
@@ -64,6 +65,8 @@ def _own_configs(master: str, *, is_quiet: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     if is_quiet:
+        # It prints, as JSON and with a Java trace, what the exception says as well.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
         configs["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
     if master.startswith("local"):
         # What a stateful query begins with stays, and 200, Spark's default, are for a cluster.
