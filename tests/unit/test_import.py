@@ -14,9 +14,24 @@ assert not heavy, heavy
 assert "Consumer" in dir(moldau)
 """
 
+WITHOUT_SPARK = """
+import sys
+for name in ("pyspark", "pyarrow", "pandas", "numpy"):
+    sys.modules[name] = None
+import moldau, moldau.cli, moldau.testing.plugin
+from moldau.testing.broker import Broker
+with Broker() as broker, moldau.Producer(broker.bootstrap_servers) as producer:
+    producer.send("clicks", b"hello").result()
+import moldau.pipelines
+"""
+
 
 def test_importing_moldau_imports_neither_asyncio_nor_a_client() -> None:
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
+
+
+def test_a_broker_and_a_client_run_where_spark_is_not_installed() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_SPARK], check=True)
 
 
 @pytest.mark.parametrize("name", moldau.__all__)

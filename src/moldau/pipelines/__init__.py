@@ -1,1 +1,23 @@
 """Data pipelines on Spark: the connector, and streams from topic to topic."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.spark_version import check_pyspark
+
+if TYPE_CHECKING:
+    from moldau.pipelines.session import get_session
+
+__all__ = ["get_session", "OptionError", "PipelineError"]
+
+_MODULES = {
+    "get_session": "moldau.pipelines.session",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    check_pyspark()
+    return getattr(import_module(_MODULES[name]), name)

@@ -3,40 +3,72 @@
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from moldau.pipelines.java import find_java_home
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.java import use_java
+from moldau.pipelines.spark_version import check_pyspark
 
-ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 
 
 def get_session(
-    name: str, master: str | None = None, configs: Mapping[str, str] | None = None
+    name: str,
+    master: str | None = None,
+    configs: Mapping[str, str] | None = None,
+    *,
+    is_quiet: bool = True,
 ) -> SparkSession:
     """Return the active session, or start one; `configs` are Spark's.
 
-    Workers run this Python. A new local session has as many shuffle partitions as cores: what a
-    stateful query begins with stays, and 200, Spark's default, are for a large cluster.
+    `master` is one of Spark's, or `sc://host:port` for a Spark Connect server. Under
+    `spark-submit`, which has chosen a master and a Java already, both are left alone.
     """
+    check_pyspark()
     active = SparkSession.getActiveSession()
-    if active is not None and master is None:
+    if active is not None:
+        _check_master(active, master)
         return active
+    # Workers run this Python: they need what is installed here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    home = find_java_home()
-    if home is not None:
-        os.environ["JAVA_HOME"] = home
-    chosen = {
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    builder = SparkSession.builder.appName(name)
+    chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    elif "PYSPARK_GATEWAY_PORT" not in os.environ:
+        use_java()
+        builder = builder.master(master or "local[*]")
+        chosen |= _own_configs(master or "local[*]", is_quiet=is_quiet)
+    for key, value in (chosen | dict(configs or {})).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _check_master(active: SparkSession, master: str | None) -> None:
+    running = active.conf.get("spark.master", None)
+    if master is not None and master != running:
+        raise PipelineError(
+            f"master={master}: there is a Spark session on {running}; stop it, or leave master out"
+        )
+
+
+def _own_configs(master: str, *, is_quiet: bool) -> dict[str, str]:
+    configs = {
+        # Our kernels are native code: if one crashes, its worker says where.
+        "spark.python.worker.faulthandler.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if master is None or master.startswith("local"):
-        chosen["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
-    builder = SparkSession.builder.appName(name).master(master or "local[*]")
-    for key, value in (chosen | dict(configs or {})).items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    if is_quiet:
+        # It prints, as JSON and with a Java trace, what the exception says as well.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
+        configs["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
+    if master.startswith("local"):
+        # What a stateful query begins with stays, and 200, Spark's default, are for a cluster.
+        configs["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
+    return configs

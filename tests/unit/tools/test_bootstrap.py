@@ -6,6 +6,7 @@ import sysconfig
 
 import pytest
 
+from moldau.pipelines import java
 from tools import bootstrap
 
 
@@ -35,3 +36,11 @@ def test_a_missing_venv_module_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     (line,) = bootstrap.missing()
     assert "python3-venv" in line
+
+
+def test_a_java_is_installed_only_where_spark_finds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: str | None = "/usr/bin/java"
+    monkeypatch.setattr(java, "find_own_java", lambda: found)
+    assert bootstrap.has_java()
+    found = None
+    assert not bootstrap.has_java()

@@ -9,11 +9,19 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from moldau.pipelines.spark_version import check_pyspark
+
 
 class MoldauDataSource(DataSource):
     """A topic's records as rows, with the names and options of Spark's Kafka connector."""
 
     # Spark makes one for every plan, in a process of its own: each imports what it needs.
+
+    def __init__(self, options: dict[str, str]) -> None:
+        # Not at import: Spark imports this to learn the names of all formats, and an error there
+        # would take the others with it.
+        check_pyspark()
+        super().__init__(options)
 
     @classmethod
     def name(cls) -> str:

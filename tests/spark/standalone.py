@@ -1,0 +1,75 @@
+"""A standalone Spark cluster on loopback: a master and two workers, each a process of its own."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pyspark.find_spark_home import _find_spark_home
+
+from moldau.pipelines.java import use_java
+
+T = TypeVar("T")
+
+HOST = "127.0.0.1"
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+WORKERS = 2
+START_SECONDS_MAX = 120
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """Run a cluster, with its logs and work in `folder`; yield the URL of its master."""
+    use_java()
+    with ExitStack() as stack:
+        log = stack.enter_context(_daemon(folder / "master", MASTER, "--webui-port", "0"))
+        # The master chose the port, and says so.
+        url = _wait(lambda: _find_word(log, f"spark://{HOST}:"), log)
+        options = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        for number in range(WORKERS):
+            work = folder / f"worker-{number}"
+            stack.enter_context(_daemon(work, WORKER, *options, "--work-dir", str(work), url))
+        _wait(lambda: log.read_text().count("Registering worker") == WORKERS or None, log)
+        yield url
+
+
+@contextmanager
+def _daemon(folder: Path, main: str, *options: str) -> Iterator[Path]:
+    folder.mkdir(parents=True)
+    log = folder / "log"
+    command = [str(Path(_find_spark_home(), "bin/spark-class")), main]
+    # `spark-class` becomes the Java process, so that its id is the one to stop.
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [*command, "--host", HOST, "--port", "0", *options],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "512m"},
+        )
+    try:
+        _wait(lambda: _has_started(process, log), log)
+        yield log
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _has_started(process: subprocess.Popen[bytes], log: Path) -> bool | None:
+    assert process.poll() is None, log.read_text()
+    return "Successfully started service" in log.read_text() or None
+
+
+def _find_word(log: Path, beginning: str) -> str | None:
+    return next((word for word in log.read_text().split() if word.startswith(beginning)), None)
+
+
+def _wait(look: Callable[[], T | None], log: Path) -> T:
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while (found := look()) is None:
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return found
