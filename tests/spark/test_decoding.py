@@ -17,11 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, StructType
 
+from moldau.pipelines.connector.columns import decoded_schema
+from moldau.pipelines.connector.decoding_options import read_decoding
 from moldau.pipelines.connector.options import Options
-from moldau.pipelines.decoding.decoding_options import read_decoding
 from moldau.pipelines.decoding.json_columns import decode_json
 from moldau.pipelines.decoding.key_columns import key_column
-from moldau.pipelines.decoding.spark_types import decoded_schema
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:

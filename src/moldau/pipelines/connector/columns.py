@@ -17,7 +17,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from moldau.pipelines.connector.decoding_options import Decoding
 from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.decoding.batches import REASON
+from moldau.pipelines.decoding.spark_types import spark_type
 from moldau.pipelines.errors import OptionError
 
 HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
@@ -52,8 +55,9 @@ PLACE_BYTES: Final = 4
 
 def source_schema(texts: Mapping[str, str]) -> StructType:
     """Return the schema that options ask for; all of them are looked at."""
-    columns = read_source_options(texts).columns
-    return StructType([StructField(name, SPARK_TYPES[name]) for name in columns])
+    options = read_source_options(texts)
+    fields = [StructField(name, SPARK_TYPES[name]) for name in options.columns]
+    return decoded_schema(StructType(fields), options.decoding)
 
 
 def check_schema(given: StructType, texts: Mapping[str, str]) -> None:
@@ -66,16 +70,32 @@ def check_schema(given: StructType, texts: Mapping[str, str]) -> None:
         )
 
 
+def decoded_schema(source: StructType, decoding: Decoding) -> StructType:
+    """Return the columns of a source whose keys and values are decoded."""
+    decoded = {name: spark_type(each) for name, each in decoding.arrow_types.items()}
+    fields = [
+        StructField(field.name, decoded[field.name]) if field.name in decoded else field
+        for field in source.fields
+    ]
+    if decoding.has_reasons:
+        fields.append(StructField(REASON.name, StringType()))
+    return StructType(fields)
+
+
 class Shaper:
     """Makes of the client's batches what Spark takes, without a copy where the types are equal."""
 
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        self.schema = pa.schema([(name, ARROW_TYPES[name]) for name in columns])
+    def __init__(self, columns: tuple[str, ...], decoding: Decoding) -> None:
+        types = {**ARROW_TYPES, **decoding.arrow_types}
+        fields = [pa.field(name, types[name]) for name in columns]
+        self.schema = pa.schema([*fields, *([REASON] if decoding.has_reasons else [])])
+        self._decoding = decoding
 
     def shape(self, batch: Any) -> Any:
-        """Return the wanted columns of a client's record batch."""
+        """Return the wanted columns of a client's record batch, decoded."""
+        decoded = self._decoding.apply(batch)
         arrays = [
-            SHAPES.get(name, pa.RecordBatch.column)(batch, name) for name in self.schema.names
+            SHAPES.get(name, pa.RecordBatch.column)(decoded, name) for name in self.schema.names
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

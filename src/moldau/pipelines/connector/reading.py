@@ -27,7 +27,7 @@ def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[Any]:
     A range ends when the position is behind it: its last offsets may be a transaction's marker,
     aborted, or compacted away, so that no record has them.
     """
-    shaper = Shaper(options.columns)
+    shaper = Shaper(options.columns, options.decoding)
     with Consumer(config=options.consumer_config) as consumer:
         consumer.assign([wanted.key])
         left = _check(consumer, wanted, options)

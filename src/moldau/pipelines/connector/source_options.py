@@ -9,6 +9,7 @@ from typing import Final
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.settings import ClientSettings, kafka_name, load
 from moldau.pipelines.connector.bounds import AtEdge, Bound, read_end, read_start, refuse_edge
+from moldau.pipelines.connector.decoding_options import Decoding, read_decoding
 from moldau.pipelines.connector.offsets import EARLIEST, LATEST
 from moldau.pipelines.connector.options import IgnoredOptionWarning, Options
 from moldau.pipelines.connector.topics import Topics, read_topics
@@ -49,6 +50,7 @@ class SourceOptions:
 
     topics: Topics
     columns: tuple[str, ...]
+    decoding: Decoding
     client_config: dict[str, str]
     start: Bound | None
     end: Bound | None
@@ -135,6 +137,7 @@ def read_source_options(texts: Mapping[str, str]) -> SourceOptions:
     read = SourceOptions(
         topics=read_topics(options),
         columns=_columns(options),
+        decoding=read_decoding(options),
         client_config=config,
         start=read_start(options),
         end=read_end(options),

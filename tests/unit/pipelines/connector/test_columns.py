@@ -9,11 +9,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from moldau.pipelines.connector.columns import Shaper, check_schema, source_schema
+from moldau.pipelines.connector.decoding_options import Decoding
 from moldau.pipelines.connector.source_options import COLUMNS
 from moldau.pipelines.errors import OptionError
 
 NEEDED = {"kafka.bootstrap.servers": "h:1", "subscribe": "clicks"}
 PAIR = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
+
+AS_IT_CAME = Decoding(None, None, "fail")
 
 
 @pytest.fixture
@@ -39,13 +42,13 @@ def polled() -> Any:
 @pytest.mark.parametrize("columns", [",".join(COLUMNS), "headers,value,timestamp"])
 def test_a_batch_has_the_types_that_spark_makes_of_the_schema(polled: Any, columns: str) -> None:
     spark_schema = to_arrow_schema(source_schema(NEEDED | {"columns": columns}), timezone="UTC")
-    shaped = Shaper(tuple(columns.split(","))).shape(polled)
+    shaped = Shaper(tuple(columns.split(",")), AS_IT_CAME).shape(polled)
     shaped.validate(full=True)
     assert shaped.schema.equals(spark_schema)
 
 
 def test_rows_say_what_the_records_said(polled: Any) -> None:
-    rows = Shaper(COLUMNS).shape(polled).to_pylist()
+    rows = Shaper(COLUMNS, AS_IT_CAME).shape(polled).to_pylist()
     assert [row["headers"] for row in rows] == [
         None,
         [{"key": "h", "value": b"1"}, {"key": "i", "value": None}],
@@ -61,12 +64,12 @@ def test_rows_say_what_the_records_said(polled: Any) -> None:
 
 
 def test_a_part_of_a_batch_is_shaped_too(polled: Any) -> None:
-    rows = Shaper(("offset", "headers")).shape(polled.slice(1, 1)).to_pylist()
+    rows = Shaper(("offset", "headers"), AS_IT_CAME).shape(polled.slice(1, 1)).to_pylist()
     assert [(row["offset"], row["headers"][0]["key"]) for row in rows] == [(8, "h")]
 
 
 def test_values_are_not_copied(polled: Any) -> None:
-    shaped = Shaper(("value",)).shape(polled)
+    shaped = Shaper(("value",), AS_IT_CAME).shape(polled)
     there, here = polled.column("value").buffers(), shaped.column("value").buffers()
     assert [each.address for each in there if each] == [each.address for each in here if each]
 

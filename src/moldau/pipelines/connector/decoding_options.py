@@ -29,8 +29,25 @@ class Decoding:
     value: Decoder | None
     on_error: OnError
 
+    @property
+    def has_reasons(self) -> bool:
+        """Whether records stay as they came, with a further column that says what is wrong."""
+        return self.on_error in {"only", "mark"}
+
+    @property
+    def arrow_types(self) -> dict[str, pa.DataType]:
+        """The types of the columns that are decoded."""
+        decoders = {"key": self.key, "value": self.value}
+        return {
+            name: decoder.arrow_type
+            for name, decoder in decoders.items()
+            if decoder is not None and not self.has_reasons
+        }
+
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch with its keys and values decoded, or what of it does not decode."""
+        if self.key is None and self.value is None and not self.has_reasons:
+            return batch
         return decode_batch(batch, self.key, self.value, self.on_error)
 
 

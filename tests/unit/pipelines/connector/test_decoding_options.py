@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StringType, StructType
 
+from moldau.pipelines.connector.columns import decoded_schema
+from moldau.pipelines.connector.decoding_options import read_decoding
 from moldau.pipelines.connector.options import Options
-from moldau.pipelines.decoding.decoding_options import read_decoding
-from moldau.pipelines.decoding.spark_types import decoded_schema
 from moldau.pipelines.errors import OptionError
 
 SOURCE = (
