@@ -1,0 +1,77 @@
+"""What a task does: writes its rows, in a transaction that it leaves open, or at once."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moldau.client.errors import ClientError
+from moldau.client.producer import Producer
+from moldau.pipelines.connector.sink.columns import split_by_topic
+from moldau.pipelines.connector.sink.kafka import SinkKafka
+from moldau.pipelines.connector.sink.ledger import OpenTransaction
+from moldau.pipelines.connector.sink.messages import Written
+from moldau.pipelines.connector.sink.names import transactional_id
+from moldau.pipelines.connector.sink.protocol import BatchOfRun, admit
+from moldau.pipelines.connector.sink.settings import SinkSettings
+from moldau.pipelines.connector.sink.transaction_limits import transaction_settings
+from moldau.pipelines.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Which attempt at which task this is."""
+
+    partition: int
+    number: int
+
+
+def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> Written:
+    """Write rows that are visible at once: at least once, for a task may be tried again."""
+    with Producer(config=settings.producer_config) as producer:
+        return Written(None, _send(producer, settings, batches))
+
+
+def write_in_transaction(
+    settings: SinkSettings, batch: BatchOfRun, attempt: Attempt, batches: Iterable["RecordBatch"]
+) -> Written:
+    """Write rows in an open transaction; nothing if the batch was written already."""
+    rows = (each for each in batches if each.num_rows)
+    first = next(rows, None)
+    with SinkKafka(settings) as kafka:
+        generation = kafka.run(admit(batch))
+        if generation is None or first is None:
+            return Written(batch, sum(each.num_rows for each in rows))
+        name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
+        limits = transaction_settings(kafka.admin, settings.transaction_timeout_ms)
+    begun_ms = time.time_ns() // 1_000_000
+    with Producer(config={**settings.producer_config, **limits}, transactional_id=name) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        count = _send(producer, settings, _chain(first, rows))
+        identity = producer.hand_over_transaction()
+    return Written(batch, count, OpenTransaction(name, *identity), begun_ms)
+
+
+def _chain(first: "RecordBatch", others: Iterable["RecordBatch"]) -> Iterable["RecordBatch"]:
+    yield first
+    yield from others
+
+
+def _send(producer: Producer, settings: SinkSettings, batches: Iterable["RecordBatch"]) -> int:
+    count = 0
+    deliveries = []
+    for batch in batches:
+        for topic, rows in split_by_topic(batch, settings.columns, settings.topic):
+            try:
+                deliveries += producer.send_arrow(topic, rows)
+            except (ClientError, ValueError) as error:
+                raise PipelineError(f"topic {topic}: {error}") from error
+        count += batch.num_rows
+    producer.flush()
+    for delivery in deliveries:
+        delivery.result()
+    return count
