@@ -89,11 +89,10 @@ def admit(batch: BatchOfRun) -> Program[int | None]:
     if ledger.owner != batch.run:
         ledger = yield from claim(batch)
     decision = ledger.decision
+    _require_current(batch, decision)
     if decision is None or decision.batch < batch.batch:
         _require_done(batch, decision)
         return ledger.generation
-    if decision.batch > batch.batch:
-        raise _too_old(batch, decision)
     if batch.kind is Kind.FOREACH_BATCH and decision.run == batch.run:
         raise RepeatedWriteError(
             f"{batch} was written already: give each write of a batch a name of its own, "
@@ -110,6 +109,7 @@ def claim(batch: BatchOfRun) -> Program[Ledger]:
             return ledger
         if batch.run in ledger.runs:
             raise _fenced(batch)
+        _require_current(batch, ledger.decision)  # whoever cannot go on leaves the others alone
         try:
             if ledger.decision is not None and not ledger.decision.is_done:
                 ledger = yield from _finish(batch.key, ledger, ledger.decision)
@@ -190,6 +190,7 @@ def _decide(
 ) -> Program[bool]:
     """Decide on a batch, unless it was decided, and carry that out; False if it was taken back."""
     decision = ledger.decision
+    _require_current(batch, decision)
     if decision is None or decision.batch < batch.batch:
         _require_done(batch, decision)
         if not transactions:
@@ -199,8 +200,6 @@ def _decide(
         decision = Decision(batch.batch, batch.run, tuple(transactions))
         ledger = ledger.decided(decision)
         yield from ask(Append(batch.key, ledger))
-    if decision.batch > batch.batch:
-        raise _too_old(batch, decision)
     if not decision.is_done:
         ledger = yield from _finish(batch.key, ledger, decision)
         yield from ask(Append(batch.key, None if batch.kind is Kind.JOB else ledger))
@@ -220,6 +219,8 @@ def _finish(key: str, ledger: Ledger, decision: Decision) -> Program[Ledger]:
         outcomes = list((yield from ask(EndAll(decision.transactions, is_commit=False))))
         if set(outcomes) == {Outcome.ABORTED}:
             return ledger.decided(None)
+    # Whoever has lost the ledger meanwhile knows nothing: others may have finished and gone on.
+    yield from ask(Append(key, ledger))
     raise _lost(key, decision, outcomes)
 
 
@@ -251,11 +252,12 @@ def _fenced(batch: BatchOfRun) -> FencedRunError:
     )
 
 
-def _too_old(batch: BatchOfRun, decision: Decision) -> OldCheckpointError:
-    return OldCheckpointError(
-        f"{batch} comes again, but batch {decision.batch} was written already: the checkpoint is "
-        "older than the output; go on with the newer one, or begin with a new one"
-    )
+def _require_current(batch: BatchOfRun, decision: Decision | None) -> None:
+    if decision is not None and decision.batch > batch.batch:
+        raise OldCheckpointError(
+            f"{batch} comes again, but batch {decision.batch} was written already: another run has "
+            "gone on, or the checkpoint is older than the output: use the newest, or a new one"
+        )
 
 
 def _contended(batch: BatchOfRun) -> FencedRunError:
