@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.messages import Written, batch_of, transactions_of
+from moldau.pipelines.connector.sink.messages import Written, batch_of, timeout_of, transactions_of
 from moldau.pipelines.connector.sink.names import JOB_PREFIX
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, commit
 from moldau.pipelines.connector.sink.settings import load_sink_settings
@@ -58,7 +58,7 @@ class BatchWriter(DataSourceArrowWriter):
         batch = batch_of(messages)
         if batch is not None:
             with SinkKafka(self._settings) as kafka:
-                kafka.run(commit(batch, transactions_of(messages)))
+                kafka.run(commit(batch, transactions_of(messages), timeout_of(messages)))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Give up what is not decided."""

@@ -29,6 +29,8 @@ class Decision:
     run: str
     transactions: tuple[OpenTransaction, ...]
     """The oldest first: it is the first to expire."""
+    timeout_ms: int | None = None
+    """After which the broker aborts them; None: never."""
     is_done: bool = False
     """Whether all of them are committed."""
 
@@ -79,6 +81,7 @@ def encode(ledger: Ledger) -> bytes:
             "batch": decision.batch,
             "run": decision.run,
             "transactions": decision.transactions,
+            "timeout_ms": decision.timeout_ms,
             "done": decision.is_done,
         }
     return json.dumps(fields, separators=(",", ":")).encode()
@@ -93,5 +96,7 @@ def decode(data: bytes) -> Ledger:
     decision = None
     if found is not None:
         transactions = tuple(OpenTransaction(*each) for each in found["transactions"])
-        decision = Decision(found["batch"], found["run"], transactions, found["done"])
+        decision = Decision(
+            found["batch"], found["run"], transactions, found["timeout_ms"], found["done"]
+        )
     return Ledger(fields["generation"], tuple(fields["runs"]), decision)

@@ -18,6 +18,7 @@ class Written(WriterCommitMessage):
     row_count: int
     transaction: OpenTransaction | None = None
     begun_ms: int = 0
+    timeout_ms: int | None = None
 
 
 def batch_of(messages: Sequence[WriterCommitMessage | None]) -> BatchOfRun | None:
@@ -33,3 +34,9 @@ def transactions_of(messages: Sequence[WriterCommitMessage | None]) -> list[Open
     written = [each for each in messages if isinstance(each, Written)]
     written.sort(key=lambda each: each.begun_ms)
     return [each.transaction for each in written if each.transaction is not None]
+
+
+def timeout_of(messages: Sequence[WriterCommitMessage | None]) -> int | None:
+    """Return after which time the first of them expires; None: never."""
+    found = [each.timeout_ms for each in messages if isinstance(each, Written)]
+    return min((each for each in found if each is not None), default=None)

@@ -127,21 +127,23 @@ def claim(batch: BatchOfRun) -> Program[Ledger]:
 # For the driver.
 
 
-def commit(batch: BatchOfRun, transactions: Sequence[OpenTransaction]) -> Program[None]:
+def commit(
+    batch: BatchOfRun, transactions: Sequence[OpenTransaction], timeout_ms: int | None = None
+) -> Program[None]:
     """Make a batch visible whose tasks are all done; without transactions, as it was decided."""
     for attempt in range(ATTEMPTS_MAX):
         ledger = yield from _open_own(batch)
         if ledger.owner != batch.run:
             raise _fenced(batch)
         try:
-            is_visible = yield from _decide(batch, ledger, transactions)
+            is_visible = yield from _decide(batch, ledger, transactions, timeout_ms)
         except LedgerTakenError:
             yield from ask(Pause(attempt))
             continue
         if not is_visible:
             raise UndecidedBatchError(
-                f"{batch}: the broker has aborted its transactions, and nothing of it is visible: "
-                "start it again, and raise transactionTimeoutMs if that happens often"
+                f"{batch}: the broker has aborted a transaction of it after {timeout_ms} ms, and "
+                "nothing is visible: start it again, with a larger transactionTimeoutMs"
             )
         yield from _abort_leftovers(batch.key, ledger.generation)
         if batch.kind is Kind.JOB:
@@ -186,7 +188,10 @@ def _open_own(batch: BatchOfRun) -> Program[Ledger]:
 
 
 def _decide(
-    batch: BatchOfRun, ledger: Ledger, transactions: Sequence[OpenTransaction]
+    batch: BatchOfRun,
+    ledger: Ledger,
+    transactions: Sequence[OpenTransaction],
+    timeout_ms: int | None,
 ) -> Program[bool]:
     """Decide on a batch, unless it was decided, and carry that out; False if it was taken back."""
     decision = ledger.decision
@@ -197,7 +202,7 @@ def _decide(
             return True  # it has no rows, and nothing to be decided
         if not (yield from ask(AreOpen(transactions))):
             return False
-        decision = Decision(batch.batch, batch.run, tuple(transactions))
+        decision = Decision(batch.batch, batch.run, tuple(transactions), timeout_ms)
         ledger = ledger.decided(decision)
         yield from ask(Append(batch.key, ledger))
     if not decision.is_done:
@@ -270,7 +275,7 @@ def _lost(key: str, decision: Decision, outcomes: Sequence[Outcome]) -> LostTran
     count = len(decision.transactions)
     committed = outcomes.count(Outcome.COMMITTED)
     return LostTransactionError(
-        f"query {key}, batch {decision.batch}: the broker has aborted a transaction that was "
-        f"decided, after transactionTimeoutMs; {committed} of {count} are visible for certain: "
-        "look at the output, and begin with a new checkpoint"
+        f"query {key}, batch {decision.batch}: it was decided, but the broker has aborted a "
+        f"transaction of it, after its timeout of {decision.timeout_ms} ms; of {count} only "
+        f"{committed} are visible for certain: mend the output, and begin with a new checkpoint"
     )

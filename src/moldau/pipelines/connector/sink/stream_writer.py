@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.messages import Written, batch_of, transactions_of
+from moldau.pipelines.connector.sink.messages import Written, batch_of, timeout_of, transactions_of
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, commit
 from moldau.pipelines.connector.sink.settings import load_sink_settings
 from moldau.pipelines.connector.sink.spark_task import (
@@ -54,7 +54,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         batch = batch_of(messages)
         if batch is not None:
             with SinkKafka(self._settings) as kafka:
-                kafka.run(commit(batch, transactions_of(messages)))
+                kafka.run(commit(batch, transactions_of(messages), timeout_of(messages)))
 
     def abort(
         self,

@@ -14,7 +14,7 @@ from moldau.pipelines.connector.sink.messages import Written
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, admit
 from moldau.pipelines.connector.sink.settings import SinkSettings
-from moldau.pipelines.connector.sink.transaction_limits import transaction_settings
+from moldau.pipelines.connector.sink.transaction_limits import choose_timeout, transaction_settings
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -46,14 +46,17 @@ def write_in_transaction(
         if generation is None or first is None:
             return Written(batch, sum(each.num_rows for each in rows))
         name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
-        limits = transaction_settings(kafka.admin, settings.transaction_timeout_ms)
+        timeout_ms = settings.transaction_timeout_ms or choose_timeout(kafka.admin)
     begun_ms = time.time_ns() // 1_000_000
-    with Producer(config={**settings.producer_config, **limits}, transactional_id=name) as producer:
+    with Producer(
+        config={**settings.producer_config, **transaction_settings(timeout_ms)},
+        transactional_id=name,
+    ) as producer:
         producer.init_transactions()
         producer.begin_transaction()
         count = _send(producer, settings, _chain(first, rows))
         identity = producer.hand_over_transaction()
-    return Written(batch, count, OpenTransaction(name, *identity), begun_ms)
+    return Written(batch, count, OpenTransaction(name, *identity), begun_ms, timeout_ms)
 
 
 def _chain(first: "RecordBatch", others: Iterable["RecordBatch"]) -> Iterable["RecordBatch"]:

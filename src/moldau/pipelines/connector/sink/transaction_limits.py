@@ -12,15 +12,18 @@ TIMEOUT_MS_DEFAULT: Final = 900_000
 """What brokers allow unless they are told otherwise, for whoever may not ask them."""
 
 
-def transaction_settings(admin: Admin, timeout_ms: int | None) -> dict[str, object]:
-    """Return a producer's settings, by what was wanted and what the broker allows."""
-    if timeout_ms is not None:
-        return {"transaction.timeout.ms": timeout_ms}
+def choose_timeout(admin: Admin) -> int | None:
+    """Return the longest timeout that the broker allows; None if it has two-phase commit."""
     broker = admin.describe_cluster().nodes[0].node_id
     resource = ConfigResource(ResourceType.BROKER, str(broker))
     found = admin.describe_configs([resource], keys=[TIMEOUT_MAX, TWO_PHASE])[resource]
     if isinstance(found, KafkaError):
-        return {"transaction.timeout.ms": TIMEOUT_MS_DEFAULT}
+        return TIMEOUT_MS_DEFAULT
     if TWO_PHASE in found and found[TWO_PHASE].value == "true":
-        return {TWO_PHASE: True}
-    return {"transaction.timeout.ms": int(found[TIMEOUT_MAX].value or TIMEOUT_MS_DEFAULT)}
+        return None
+    return int(found[TIMEOUT_MAX].value or TIMEOUT_MS_DEFAULT)
+
+
+def transaction_settings(timeout_ms: int | None) -> dict[str, object]:
+    """Return a producer's settings for a timeout."""
+    return {TWO_PHASE: True} if timeout_ms is None else {"transaction.timeout.ms": timeout_ms}
