@@ -34,13 +34,19 @@ def stream(spark: SparkSession, source: Path) -> DataFrame:
 
 
 def start(
-    rows: DataFrame, broker: Broker, topic: str, tmp_path: Path, mode: str = "append"
+    rows: DataFrame,
+    broker: Broker,
+    topic: str,
+    tmp_path: Path,
+    mode: str = "append",
+    delivery: str = "exactly_once",
 ) -> StreamingQuery:
     return (
         rows.writeStream.format("moldau")
         .outputMode(mode)
         .option("kafka.bootstrap.servers", broker.bootstrap_servers)
         .option("topic", topic)
+        .option("delivery", delivery)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
         .start()
@@ -106,10 +112,22 @@ def test_an_attempt_that_failed_is_not_visible(
     assert found == Counter(f"0-{row}".encode() for row in range(1000))
 
 
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_a_missing_topic_is_one_line(
-    spark: SparkSession, broker: Broker, topic: str, source: Path, tmp_path: Path
+    spark: SparkSession, source: Path, tmp_path: Path, delivery: str
 ) -> None:
     add_files(source, 0, 1)
-    query = start(stream(spark, source), broker, "not/a/name", tmp_path)
-    with pytest.raises(PySparkException, match="INVALID_TOPIC"):
-        query.awaitTermination()
+    with Broker(settings={"auto.create.topics.enable": False}) as strict:
+        query = start(stream(spark, source), strict, "missing", tmp_path, delivery=delivery)
+        with pytest.raises(PySparkException, match="topic missing: UNKNOWN_TOPIC_OR_PARTITION"):
+            query.awaitTermination()
+
+
+def test_nothing_times_out_with_two_phase_commit(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    add_files(source, 0, 2)
+    with Broker(settings={"transaction.two.phase.commit.enable": True}) as able:
+        able.create_topic("out", partitions=1)
+        start(stream(spark, source), able, "out", tmp_path).awaitTermination()
+        assert len(read(able.bootstrap_servers, "out")) == 100

@@ -139,6 +139,7 @@ def test_settings_travel_to_tasks() -> None:
     [
         ("delivery", "twice", "option delivery=twice: exactly_once or at_least_once is allowed"),
         ("kafka.transactional.id", "me", "option kafka.transactional.id: the connector decides"),
+        ("kafka.acks", "1", "option kafka.enable.idempotence=true does not go with acks=1"),
         ("kafka.linger", "1", "option kafka.*there is no setting linger"),
         ("transactiontimeoutms", "1", "option transactionTimeoutMs=1: a number from 1000 on"),
         ("topics", "out", "there is no option topics: did you mean topic"),

@@ -62,14 +62,18 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Give up what is not decided."""
-        batch = batch_of(messages)
-        if batch is not None:
+        if self._settings.is_exactly_once:
+            # Tasks that were killed tell nothing; what they have left is found by the job's name.
+            batch = batch_of(messages) or self._as_job()
             with SinkKafka(self._settings) as kafka:
                 kafka.run(abort(batch, transactions_of(messages)))
+
+    def _as_job(self) -> BatchOfRun:
+        return BatchOfRun(self._job, self._job, 0, Kind.JOB)
 
     def _batch_of(self, task: TaskContext) -> BatchOfRun:
         query, batch = find_property(task, QUERY_ID), find_property(task, BATCH_ID)
         if query is None or batch is None:
-            return BatchOfRun(self._job, self._job, 0, Kind.JOB)
+            return self._as_job()
         key = f"{query}/{self._settings.sink}"
         return BatchOfRun(key, get_property(task, RUN_ID), int(batch), Kind.FOREACH_BATCH)

@@ -60,8 +60,10 @@ def load_sink_settings(texts: Mapping[str, str], types: Mapping[str, str]) -> Si
         sink=options.text("sink") or topic or "",
     )
     options.check_unknown(*OF_SPARK)
+    # As the tasks will make it, so that what does not go together is told before.
+    extra = {"transactional_id": "any"} if settings.is_exactly_once else {}
     try:
-        load_producer_settings(None, config, {})
+        load_producer_settings(None, config, extra)
     except ClientError as error:
         raise OptionError(f"option kafka.{error}") from None
     return settings

@@ -5,8 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.producer import Producer
+from moldau.pipelines.connector.sink.broker_configs import (
+    check_topic,
+    choose_timeout,
+    transaction_settings,
+)
 from moldau.pipelines.connector.sink.columns import split_by_topic
 from moldau.pipelines.connector.sink.kafka import SinkKafka
 from moldau.pipelines.connector.sink.ledger import OpenTransaction
@@ -14,7 +20,6 @@ from moldau.pipelines.connector.sink.messages import Written
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, admit
 from moldau.pipelines.connector.sink.settings import SinkSettings
-from moldau.pipelines.connector.sink.transaction_limits import choose_timeout, transaction_settings
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -31,6 +36,9 @@ class Attempt:
 
 def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> Written:
     """Write rows that are visible at once: at least once, for a task may be tried again."""
+    if settings.topic is not None:
+        with Admin(config=settings.client_config) as admin:
+            check_topic(admin, settings.topic)
     with Producer(config=settings.producer_config) as producer:
         return Written(None, _send(producer, settings, batches))
 
@@ -46,7 +54,9 @@ def write_in_transaction(
         if generation is None or first is None:
             return Written(batch, sum(each.num_rows for each in rows))
         name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
-        timeout_ms = settings.transaction_timeout_ms or choose_timeout(kafka.admin)
+        if settings.topic is not None:
+            check_topic(kafka.admin, settings.topic)
+        timeout_ms = settings.transaction_timeout_ms or choose_timeout(kafka.admin, batch.kind)
     begun_ms = time.time_ns() // 1_000_000
     with Producer(
         config={**settings.producer_config, **transaction_settings(timeout_ms)},
