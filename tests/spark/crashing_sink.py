@@ -29,6 +29,8 @@ POINTS = (
     "commit_half_ended",
     "commit_end",
 )
+TASK_FAILURE = "task_failure"
+"""No crash: the first attempt at a task of every batch fails."""
 
 
 class CrashingWriter(StreamWriter):
@@ -57,6 +59,8 @@ class CrashingWriter(StreamWriter):
                 yield rows.slice(0, 10)
                 if number == 0 and task.partitionId() == 1:
                     self._reach("task_mid_write", batch)
+                    if task.attemptNumber() == 0 and self._point == TASK_FAILURE:
+                        raise RuntimeError("the first attempt fails")
                 yield rows.slice(10)
 
         written = super().write(watched())
@@ -99,7 +103,7 @@ def main(servers: str, topic: str, directory: str, point: str = "") -> None:
     from moldau.pipelines.session import get_session
     from tests.spark.crashing_sink import CrashingSource as Source  # as workers know it
 
-    spark = get_session("crashing", "local[2]")
+    spark = get_session("crashing", "local[2,4]")
     spark.dataSource.register(Source)
     rows = spark.readStream.format("text").option("maxFilesPerTrigger", 1)
     query = (

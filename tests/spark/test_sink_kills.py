@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from moldau.testing.broker import Broker
-from tests.spark.crashing_sink import POINTS
+from tests.spark.crashing_sink import POINTS, TASK_FAILURE
 from tests.spark.reading import open_transactions, read_values
 
 SAMPLE = ("task_after_flush", "commit_after_decision", "commit_half_ended")
@@ -37,18 +37,34 @@ def run_driver(*arguments: str) -> int:
             os.killpg(driver.pid, signal.SIGKILL)
 
 
+def prepare(broker: Broker, topic: str, directory: Path) -> tuple[str, str, str]:
+    """Make a topic and a source of three batches; return a driver's arguments."""
+    broker.create_topic(topic, partitions=3)
+    (directory / "source").mkdir()
+    for number in range(3):
+        lines = (f"{number}-{row}" for row in range(200))
+        (directory / "source" / f"{number}.txt").write_text("\n".join(lines))
+    return broker.bootstrap_servers, topic, str(directory)
+
+
+def check(broker: Broker, topic: str) -> None:
+    """All rows are there, once, and nothing holds readers up."""
+    expected = Counter(f"{number}-{row}".encode() for number in range(3) for row in range(200))
+    assert read_values(broker.bootstrap_servers, topic) == expected
+    assert open_transactions(broker.bootstrap_servers) == []
+
+
 @pytest.mark.parametrize("point", POINTS if os.environ.get("MOLDAU_SINK_POINTS") else SAMPLE)
 def test_a_driver_that_is_killed_leaves_nothing_twice_and_nothing_out(
     broker: Broker, topic: str, tmp_path: Path, point: str
 ) -> None:
-    broker.create_topic(topic, partitions=3)
-    (tmp_path / "source").mkdir()
-    for number in range(3):
-        lines = (f"{number}-{row}" for row in range(200))
-        (tmp_path / "source" / f"{number}.txt").write_text("\n".join(lines))
-    arguments = broker.bootstrap_servers, topic, str(tmp_path)
+    arguments = prepare(broker, topic, tmp_path)
     assert run_driver(*arguments, f"{point}:1") == -signal.SIGKILL
     assert run_driver(*arguments) == 0
-    expected = Counter(f"{number}-{row}".encode() for number in range(3) for row in range(200))
-    assert read_values(broker.bootstrap_servers, topic) == expected
-    assert open_transactions(broker.bootstrap_servers) == []
+    check(broker, topic)
+
+
+def test_a_task_that_fails_is_tried_again(broker: Broker, topic: str, tmp_path: Path) -> None:
+    arguments = prepare(broker, topic, tmp_path)
+    assert run_driver(*arguments, TASK_FAILURE) == 0
+    check(broker, topic)

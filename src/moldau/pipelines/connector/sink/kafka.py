@@ -39,6 +39,7 @@ from moldau.pipelines.connector.sink.steps import (
 ONGOING: Final = "Ongoing"
 LEDGER_TIMEOUT_MS: Final = 10_000
 """How long a ledger's transaction may hold up readers of others in the same topic."""
+LEDGER_BYTES_MAX: Final = 16 << 20
 PAUSE_SECONDS: Final = 0.02
 PAUSE_SECONDS_MAX: Final = 1.0
 
@@ -118,6 +119,9 @@ class SinkKafka:
             config=self._settings.client_config,
             transactional_id=ledger_id(key),
             transaction_timeout_ms=LEDGER_TIMEOUT_MS,
+            # A decision names each task's transaction: there may be thousands.
+            compression_type="zstd",
+            max_request_size=LEDGER_BYTES_MAX,
         )
         self._writers[key] = writer
         self._open.callback(self._close_writer, key)

@@ -13,9 +13,8 @@ from moldau.pipelines.connector.sink.protocol import BatchOfRun
 class Written(WriterCommitMessage):
     """A task is done, and its rows wait in a transaction; without one, there is nothing to end."""
 
-    batch: BatchOfRun | None
-    """None where nothing is to be decided: rows are visible at once."""
-    row_count: int
+    batch: BatchOfRun | None = None
+    """None where nothing is to be decided: there were no rows, or they are visible at once."""
     transaction: OpenTransaction | None = None
     begun_ms: int = 0
     timeout_ms: int | None = None

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
-from moldau.client.producer import Producer
+from moldau.client.producer import Delivery, Producer
 from moldau.pipelines.connector.sink.broker_configs import (
     check_topic,
     choose_timeout,
@@ -40,7 +41,8 @@ def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> W
         with Admin(config=settings.client_config) as admin:
             check_topic(admin, settings.topic)
     with Producer(config=settings.producer_config) as producer:
-        return Written(None, _send(producer, settings, batches))
+        _send(producer, settings, batches)
+    return Written()
 
 
 def write_in_transaction(
@@ -49,10 +51,14 @@ def write_in_transaction(
     """Write rows in an open transaction; nothing if the batch was written already."""
     rows = (each for each in batches if each.num_rows)
     first = next(rows, None)
+    if first is None:
+        return Written()
     with SinkKafka(settings) as kafka:
         generation = kafka.run(admit(batch))
-        if generation is None or first is None:
-            return Written(batch, sum(each.num_rows for each in rows))
+        if generation is None:
+            for _ in rows:
+                pass  # Spark expects that they are read
+            return Written(batch)
         name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
         if settings.topic is not None:
             check_topic(kafka.admin, settings.topic)
@@ -64,27 +70,27 @@ def write_in_transaction(
     ) as producer:
         producer.init_transactions()
         producer.begin_transaction()
-        count = _send(producer, settings, _chain(first, rows))
+        _send(producer, settings, chain([first], rows))
         identity = producer.hand_over_transaction()
-    return Written(batch, count, OpenTransaction(name, *identity), begun_ms, timeout_ms)
+    return Written(batch, OpenTransaction(name, *identity), begun_ms, timeout_ms)
 
 
-def _chain(first: "RecordBatch", others: Iterable["RecordBatch"]) -> Iterable["RecordBatch"]:
-    yield first
-    yield from others
+def _send(producer: Producer, settings: SinkSettings, batches: Iterable["RecordBatch"]) -> None:
+    """Send rows, and wait until they are stored."""
+    errors: list[BaseException] = []
 
+    def told(delivery: Delivery) -> None:
+        error = delivery.exception()
+        if error is not None:
+            errors.append(error)
 
-def _send(producer: Producer, settings: SinkSettings, batches: Iterable["RecordBatch"]) -> int:
-    count = 0
-    deliveries = []
     for batch in batches:
         for topic, rows in split_by_topic(batch, settings.columns, settings.topic):
             try:
-                deliveries += producer.send_arrow(topic, rows)
+                for delivery in producer.send_arrow(topic, rows):
+                    delivery.add_done_callback(told)
             except (ClientError, ValueError) as error:
                 raise PipelineError(f"topic {topic}: {error}") from error
-        count += batch.num_rows
     producer.flush()
-    for delivery in deliveries:
-        delivery.result()
-    return count
+    if errors:
+        raise PipelineError(f"rows were not stored: {errors[0]}") from errors[0]
