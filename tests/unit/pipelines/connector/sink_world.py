@@ -33,7 +33,6 @@ from moldau.pipelines.connector.sink.steps import (
 )
 
 KEY = "query"
-PARTITIONS = 2
 BATCHES = 3
 
 
@@ -229,8 +228,8 @@ class Driver:
             batch = BatchOfRun(KEY, self.run, number, Kind.STREAM)
             attempts = Counter[int]()
             messages: dict[int, OpenTransaction | None] = {}
-            while len(messages) < PARTITIONS:
-                for index in range(PARTITIONS):
+            while len(messages) < self.world.partitions:
+                for index in range(self.world.partitions):
                     if index in messages:
                         continue
                     task = self.tasks.get(index)
@@ -277,6 +276,7 @@ class World:
 
     def __init__(self, seed: int, *, times_out: bool, has_zombies: bool, is_v2: bool) -> None:
         self.chance = random.Random(seed)
+        self.partitions = self.chance.choice([1, 2])
         self.times_out = times_out
         self.has_zombies = has_zombies
         self.cluster = Cluster(is_v2, self.chance)

@@ -7,13 +7,13 @@ import os
 
 import pytest
 
-from tests.unit.pipelines.connector.sink_world import BATCHES, PARTITIONS, World
+from tests.unit.pipelines.connector.sink_world import BATCHES, World
 
 SEEDS = int(os.environ.get("MOLDAU_SINK_SEEDS", "400"))
 
 
-def everything() -> set[tuple[int, int]]:
-    return {(batch, partition) for batch in range(BATCHES) for partition in range(PARTITIONS)}
+def everything(world: World) -> set[tuple[int, int]]:
+    return {(batch, each) for batch in range(BATCHES) for each in range(world.partitions)}
 
 
 @pytest.mark.parametrize("is_v2", [False, True])
@@ -27,7 +27,7 @@ def test_every_batch_is_visible_once_or_an_error_says_so(
         world = World(seed, times_out=times_out, has_zombies=has_zombies, is_v2=is_v2)
         world.play(250)
         if world.lost is None:
-            assert set(world.cluster.visible) == everything(), seed
+            assert set(world.cluster.visible) == everything(world), seed
         else:
             lost_count += 1
             assert times_out or has_zombies, (seed, world.lost)
