@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.testing.broker import Broker
-from tests.spark.reading import fill
+from tests.spark.queries import fill
 
 if TYPE_CHECKING:
     import pytest

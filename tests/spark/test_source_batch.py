@@ -8,7 +8,7 @@ import pytest
 
 import moldau
 from moldau.testing.broker import Broker
-from tests.spark.reading import fill, load, values_of
+from tests.spark.queries import fill, load, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import pytest
 
 import moldau
 from tests.conformance.brokers import RunningBroker, run_broker
-from tests.spark.reading import Stream, fill, load, values_of
+from tests.spark.queries import Stream, fill, load, values_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from moldau.pipelines.connector.source_options import read_source_options
 from moldau.pipelines.connector.stream_reader import StreamReader
 from moldau.pipelines.errors import PipelineError
 from moldau.testing.broker import Broker
-from tests.spark.reading import fill, options_of
+from tests.spark.queries import fill, options_of
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 import moldau
 from moldau.testing.broker import Broker
-from tests.spark.reading import Stream, fill, options_of
+from tests.spark.queries import Stream, fill, options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

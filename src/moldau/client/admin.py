@@ -65,6 +65,7 @@ class Admin(Synchronous[AsyncAdmin]):
     list_transactions = waiting(AsyncAdmin.list_transactions)
     describe_transactions = waiting(AsyncAdmin.describe_transactions)
     fence_producers = waiting(AsyncAdmin.fence_producers)
+    end_transactions = waiting(AsyncAdmin.end_transactions)
     abort_transaction = waiting(AsyncAdmin.abort_transaction)
     find_hanging_transactions = waiting(AsyncAdmin.find_hanging_transactions)
     describe_share_groups = waiting(AsyncAdmin.describe_share_groups)

@@ -13,12 +13,15 @@ from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import Answers, ask_leaders, by_topic
 from moldau.client.outbox_events import Identity
+from moldau.client.transaction_requests import END_BEFORE_V2, FEATURE, IMPLICIT_SINCE
+from moldau.client.transactional import PreparedTransaction
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
+from moldau.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from moldau.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -178,6 +181,37 @@ class TransactionAdmin(PartitionAdmin):
             return await lookup.call(transactional_id, ask, "fence producers")
 
         return await ask_each(transactional_ids, fence)
+
+    async def end_transactions(
+        self, transactions: Mapping[str, PreparedTransaction], *, is_commit: bool
+    ) -> dict[str, ClientError | None]:
+        """End transactions, by their ids, that producers have handed over or prepared.
+
+        It may be asked for again: what has ended in the same way is no error. INVALID_TXN_STATE
+        says that one has ended in the other way; PRODUCER_FENCED or INVALID_PRODUCER_EPOCH that
+        the id has gone on since, as it does when a transaction times out.
+        """
+        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+
+        async def end(transactional_id: str) -> None:
+            producer_id, epoch = transactions[transactional_id]
+            request = EndTxnRequest(
+                transactional_id=transactional_id,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                committed=is_commit,
+            )
+
+            async def ask(connection: Connection) -> None:
+                version = connection.version_of(EndTxnRequest)
+                if connection.features.get(FEATURE, 0) < IMPLICIT_SINCE:
+                    version = min(version, END_BEFORE_V2)
+                answer = await connection.call(request, EndTxnResponse, version)
+                check(answer.error_code, f"transactional id {transactional_id}")
+
+            await lookup.call(transactional_id, ask, "end transactions")
+
+        return await ask_each(transactions, end)
 
     async def abort_transaction(
         self,

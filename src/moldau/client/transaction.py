@@ -144,8 +144,8 @@ class Transactions:
                 self._move(State.OPEN)
             case SendOffsets(group, offsets):
                 self._send_offsets(group.group_id, AskOffsets(self.identity, group, offsets))
-            case Prepare():
-                self._prepare()
+            case Prepare(may_expire):
+                self._prepare(may_expire=may_expire)
             case End(is_commit):
                 self._end(is_commit=is_commit)
             case Wanted(place):
@@ -221,9 +221,10 @@ class Transactions:
             self._questions.append(AskGroup(self.identity, group_id))
         self._questions.append(question)
 
-    def _prepare(self) -> None:
-        self._require(State.OPEN, what="prepare_transaction")
-        if not self._rules.is_two_phase:
+    def _prepare(self, *, may_expire: bool) -> None:
+        what = "hand_over_transaction" if may_expire else "prepare_transaction"
+        self._require(State.OPEN, what=what)
+        if not self._rules.is_two_phase and not may_expire:
             raise TransactionStateError(
                 "prepare_transaction() needs transaction.two.phase.commit.enable=true"
             )

@@ -92,7 +92,9 @@ class SendOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """`prepare_transaction`."""
+    """`prepare_transaction`, or `hand_over_transaction`, after which it may expire."""
+
+    may_expire: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ from moldau.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 
+FEATURE: Final = "transaction.version"
+IMPLICIT_SINCE: Final = 2
+"""From this level on brokers take partitions into transactions themselves (KIP-890)."""
 INT32_MAX: Final = (1 << 31) - 1
 TWO_PHASE_SINCE: Final = 6
 """InitProducerId by which transactions can be prepared."""

@@ -116,6 +116,16 @@ class AsyncTransactional:
         await transactor.call(Operation.PREPARE, Prepare())
         return self._prepared()
 
+    async def hand_over_transaction(self) -> PreparedTransaction:
+        """Deliver everything, and leave the end to another process: `Admin.end_transactions`.
+
+        As `prepare_transaction`, and for brokers without two-phase commit as well: there the
+        transaction ends by itself after `transaction.timeout.ms`, aborted. It stays open when this
+        producer is closed.
+        """
+        await self._transactor().call(Operation.PREPARE, Prepare(may_expire=True))
+        return self._prepared()
+
     async def complete_transaction(self, decided: PreparedTransaction | None) -> None:
         """Commit the prepared transaction if it is the one that was decided for; else abort it."""
         if decided is not None and decided == self._prepared():
@@ -185,6 +195,10 @@ class Transactional:
     def prepare_transaction(self) -> PreparedTransaction:
         """Deliver everything, so that only the decision is missing; return the name for it."""
         return self._background.run(self._transactional.prepare_transaction())
+
+    def hand_over_transaction(self) -> PreparedTransaction:
+        """Deliver everything, and leave the end to another process: `Admin.end_transactions`."""
+        return self._background.run(self._transactional.hand_over_transaction())
 
     def complete_transaction(self, decided: PreparedTransaction | None) -> None:
         """Commit the prepared transaction if it is the one that was decided for; else abort it."""

@@ -39,12 +39,9 @@ from moldau.client.transaction_events import (
     Settle,
     Tick,
 )
-from moldau.client.transaction_requests import ask
+from moldau.client.transaction_requests import FEATURE, IMPLICIT_SINCE, ask
 from moldau.protocol.errors import ErrorCode
 
-FEATURE: Final = "transaction.version"
-IMPLICIT_SINCE: Final = 2
-"""From this level on brokers take partitions into transactions themselves (KIP-890)."""
 PRODUCE_VERSION_MAX: Final = 1 << 15
 PRODUCE_VERSION_BEFORE: Final = 11
 """The last version of Produce by which no partition gets into a transaction."""

@@ -7,12 +7,14 @@ from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.spark_version import check_pyspark
 
 if TYPE_CHECKING:
+    from moldau.pipelines.foreach_batch import writer
     from moldau.pipelines.session import get_session
 
-__all__ = ["get_session", "OptionError", "PipelineError"]
+__all__ = ["get_session", "writer", "OptionError", "PipelineError"]
 
 _MODULES = {
     "get_session": "moldau.pipelines.session",
+    "writer": "moldau.pipelines.foreach_batch",
 }
 
 

@@ -206,10 +206,11 @@ def test_what_may_pass_is_asked_again_and_the_end_of_the_last_transaction_soon()
     assert desk.wait() == [question]
 
 
-def test_a_prepared_transaction_can_only_be_decided_on() -> None:
-    desk = Desk(is_two_phase=True)
+@pytest.mark.parametrize("is_two_phase", [False, True])
+def test_a_prepared_transaction_can_only_be_decided_on(is_two_phase: bool) -> None:
+    desk = Desk(is_two_phase=is_two_phase)
     desk.begin()
-    [drain] = desk.tell(txn.Prepare())
+    [drain] = desk.tell(txn.Prepare(may_expire=not is_two_phase))
     assert isinstance(drain, txn.Drain)
     assert settled(desk.tell(txn.Drained(drain))) == (txn.Operation.PREPARE, None)
     assert desk.machine.prepared == FIRST

@@ -1,0 +1,1 @@
+"""The sink: rows to topics, each batch of a query exactly once."""
