@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pyarrow as pa
-from aiokafka.record.default_records import (
+from aiokafka.record.default_records import (  # type: ignore[import-untyped]
     DefaultRecordBatch,
 )
 
