@@ -2,25 +2,33 @@
 
 import time
 from collections import Counter
+from typing import Literal
 
 from moldau import Admin, Consumer, Record, TopicPartition
 
 DEADLINE_SECONDS = 30
 
 
-def read(servers: str, topic: str) -> list[Record]:
-    """Return the committed records; every transaction must be over, or soon be."""
+def read(
+    servers: str,
+    topic: str,
+    end: Literal["read_committed", "read_uncommitted"] = "read_uncommitted",
+) -> list[Record]:
+    """Return the committed records; every transaction must be over, or soon be.
+
+    With `end="read_committed"`, only those before the first open transaction.
+    """
     with Admin(servers) as admin:
         found = admin.list_topics()[topic]
         places = [TopicPartition(topic, each.index) for each in found.partitions]
-        ends = admin.list_offsets(dict.fromkeys(places, "latest"))
+        ends = admin.list_offsets(dict.fromkeys(places, "latest"), isolation_level=end)
     records: list[Record] = []
     with Consumer(
         servers, auto_offset_reset="earliest", isolation_level="read_committed"
     ) as consumer:
         consumer.assign(places)
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while any(consumer.position(place) < end.offset for place, end in ends.items()):
+        while any(consumer.position(place) < last.offset for place, last in ends.items()):
             assert time.monotonic() < deadline, "a transaction is open"
             records += consumer.poll(timeout_ms=500)
     return records
