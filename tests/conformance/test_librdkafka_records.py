@@ -124,7 +124,7 @@ def test_what_librdkafka_produces_is_read_here(
         client_config(
             cluster,
             compression_type=codec.name.lower(),
-            linger_ms=200,
+            linger_ms=60_000,  # one batch, however slowly it fills: `flush` does not wait
             enable_idempotence=idempotent,
         )
     )

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,11 @@ func readAsGroup(ctx context.Context, topic, group string, count int, more ...kg
 			kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) {
 				owned[n].Add(int32(len(got[topic])))
 			}),
-			kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+			kgo.OnPartitionsRevoked(func(ctx context.Context, member *kgo.Client, lost map[string][]int32) {
+				// Who gets them may not come to read them: all is read already.
+				if err := member.CommitUncommittedOffsets(ctx); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+				}
 				owned[n].Add(-int32(len(lost[topic])))
 			}),
 		}, more...)

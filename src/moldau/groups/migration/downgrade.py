@@ -12,6 +12,7 @@ from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import ConsumerMember
 from moldau.groups.migration.embedded import write_assignment
 from moldau.groups.migration.policy import may_downgrade
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.clock import Instant
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def try_downgrade(
     membership.state = State.STABLE
     for each in membership.members.values():
         said = each.metadata(membership.protocol)
-        target = rest.target_of(each.member_id)
-        each.assignment = write_assignment(target, said, machine.context.image)
+        owned = _owned(rest.members[each.member_id])
+        each.assignment = write_assignment(owned, said, machine.context.image)
     record = membership.record(group.group_id)
     if not record.fits(machine.context.record_bytes_max):
         return None
@@ -72,6 +73,20 @@ def _may_be_classic(machine: "GroupMachine", rest: ConsumerGroup) -> bool:
         and may_downgrade(machine.context)
         and len(members) <= machine.context.settings.group_max_size
     )
+
+
+def _owned(member: ConsumerMember) -> Partitions:
+    """Return what a member may have, and not what it should have: another may have that still.
+
+    Who joins with the consumer protocol before all have joined again would give it away twice.
+    """
+    topic_ids = member.assigned.keys() | member.revoking.keys()
+    return {
+        topic_id: frozenset(
+            [*member.assigned.get(topic_id, ()), *member.revoking.get(topic_id, ())]
+        )
+        for topic_id in topic_ids
+    }
 
 
 def _converted(member: ConsumerMember) -> Member:

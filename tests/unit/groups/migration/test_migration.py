@@ -168,3 +168,26 @@ def test_a_classic_member_that_goes_quiet_on_its_way_is_fenced(is_joined: bool) 
         world.ask(heartbeat("m", member.epoch, {}))
         world.sleep(4)
     assert world.group().members.keys() == {"m"}
+
+
+def test_what_a_member_has_is_its_own_through_two_changes_of_protocol() -> None:
+    world = make()
+    world.create("u", 1)
+    world.ask(join("m", "u"))
+    first = world.ask(classic(), VERSION)
+    sync = SyncGroupRequest(
+        group_id=G, member_id=first.member_id, generation_id=first.generation_id
+    )
+    assert world.ask(sync).error_code == 0
+    second = world.ask(classic(), VERSION)
+    world.sleep(5)
+    world.ask(heartbeat("m", world.group().members["m"].epoch, {}))
+    # Half of it is to go to the second member, and the first has not heard of that.
+    topic_id = world.context.image.topics.find("t").topic_id
+    assert len(world.group().target_of(second.member_id)[topic_id]) == 2
+    world.ask(heartbeat("m", -1))
+    assert isinstance(world.machine.groups[G], ClassicGroup)
+    world.ask(join("n", "u"))
+    members = world.group().members
+    assert set(members[first.member_id].assigned[topic_id]) == {0, 1, 2, 3}
+    assert not members[second.member_id].assigned
