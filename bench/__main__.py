@@ -36,15 +36,15 @@ def main() -> int:
         sys.exit(f"bench: no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
     for suite, _, part in named:
         print(f"{suite}: measuring", flush=True)
-        module = import_module(f"bench.bench_{suite}")
-        measure: Callable[..., Iterable[Row]] = module.rows
+        measure: Callable[..., Iterable[Row]] = import_module(f"bench.bench_{suite}").rows
         rows: list[Row] = []
         try:
             rows.extend(measure(*filter(None, [part])))
         finally:
             # What was measured is kept, whatever became of the rest.
-            print(_table(rows))
-            _store(suite, rows)
+            if rows:
+                print(_table(rows))
+                _store(suite, rows)
     return 0
 
 

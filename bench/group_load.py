@@ -12,10 +12,12 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
-READY_SECONDS_MAX = 60
+from tests.conformance.coordinated import when_coordinated
+
 COMMITTERS = 4
 PARTITIONS = 3
 DEADLINE_SECONDS = 120
@@ -49,17 +51,7 @@ def commits(servers: str, topic: str, count: int) -> float:
             consumer.commit(offsets=offsets, asynchronous=False)
 
     for consumer in consumers:
-        # A coordinator that has never had a group may still be on its way.
-        deadline = time.monotonic() + READY_SECONDS_MAX
-        while True:
-            try:
-                commit(consumer, 10)
-                break
-            except KafkaException as error:
-                is_coming = error.args[0].code() == KafkaError.NOT_COORDINATOR
-                if not is_coming or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        when_coordinated(partial(commit, consumer, 10))
     with ThreadPoolExecutor(COMMITTERS) as pool:
         begun = time.perf_counter()
         done = [pool.submit(commit, each, count // COMMITTERS) for each in consumers]

@@ -1,13 +1,13 @@
 """Apache Kafka 4.3.1 and we take turns on one data directory."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.conformance.apache_kafka import ApacheKafka
+from tests.conformance.coordinated import when_coordinated
 from tests.integration.nodes import Client, running
 
 SECONDS_MAX = 30
@@ -136,16 +136,6 @@ def committed(servers: str, group: str) -> tuple[int, str]:
     (found,) = when_coordinated(lambda: consumer.committed(places, timeout=SECONDS_MAX))
     consumer.close()
     return found.offset, found.metadata
-
-
-def when_coordinated(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-    """Ask until there is an answer: a coordinator may be found before it knows that it is one."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while True:
-        try:
-            return ask()
-        except KafkaException:
-            assert time.monotonic() < deadline
 
 
 def test_committed_offsets_go_along(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class ClassicMembership(Membership):
     @property
     def watched(self) -> frozenset[str]:
         """The topics whose growth makes the group share out anew: the leader's business."""
-        if self.phase is not Phase.STABLE:
+        if self.phase not in (Phase.SYNCING, Phase.STABLE):
             return frozenset()
         return frozenset(topic for each in self._members for topic in each.subscription.topics)
 

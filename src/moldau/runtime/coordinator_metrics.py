@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.coordinators.coordinators import Coordinators
+from moldau.broker.internal_topics import OFFSETS, TRANSACTION_STATE
+from moldau.coordination.machine import Machine
 from moldau.runtime.metrics import Metrics, render_labels
 
 if TYPE_CHECKING:
@@ -38,9 +40,18 @@ def measure_coordinators(metrics: Metrics, broker: Broker) -> None:
     )
 
 
+def _machines(coordinators: Coordinators, topic: str) -> Iterator[Machine]:
+    """Walk the machines of one kind; who looks does not have a coordinator made."""
+    return (
+        shard.machine
+        for coordinator in coordinators
+        if coordinator.topic == topic
+        for shard in coordinator
+    )
+
+
 def _group_machines(coordinators: Coordinators) -> "Iterator[GroupMachine]":
-    for shard in coordinators.groups:
-        yield cast("GroupMachine", shard.machine)
+    return cast("Iterator[GroupMachine]", _machines(coordinators, OFFSETS))
 
 
 def _partitions(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
@@ -65,8 +76,8 @@ def _groups(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
 
 def _transactional_ids(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
     counts: Counter[str] = Counter()
-    for shard in coordinators.transactions:
-        machine = cast("TransactionMachine", shard.machine)
+    machines = _machines(coordinators, TRANSACTION_STATE)
+    for machine in cast("Iterator[TransactionMachine]", machines):
         counts.update(each.state.shown for each in machine.shelf.transactions.values())
     for state, count in counts.items():
         yield render_labels({"state": state}), count

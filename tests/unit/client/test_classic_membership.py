@@ -143,6 +143,25 @@ def test_a_leader_shares_out_what_is_there() -> None:
     assert played.effects[0] == Call(Change.REVOKED, played.member.owned)
 
 
+def test_a_leader_sees_growth_while_it_syncs() -> None:
+    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    metadata = encode_subscription(Subscription(["t"]))
+    played.answer(
+        JoinGroupResponse(
+            generation_id=1,
+            protocol_name="range",
+            leader="me",
+            member_id="me",
+            members=[JoinGroupResponseMember(member_id="me", metadata=metadata)],
+        )
+    )
+    sync = played.tell(CountsSeen(TOPICS, {"t": 1})).sent(SyncGroupRequest)
+    played.tell(CountsSeen(TOPICS, {"t": 2}))
+    played.tell(Answered(sync, SyncGroupResponse(assignment=sync.assignments[0].assignment)))
+    played.tell(CallBegan(), CalledBack(), CallBegan(), CalledBack())
+    assert played.member.phase is Phase.JOINING
+
+
 def test_a_static_leader_that_came_back_shares_nothing_out() -> None:
     played = Played(instance_id="i").tell(Subscribed(TOPICS), PollBegan())
     assert played.sent(JoinGroupRequest).group_instance_id == "i"

@@ -68,9 +68,10 @@ def group_settings(broker: BrokerSettings, overrides: Texts) -> GroupSettings:
 # Every heartbeat and every look for shared records asks for them.
 @lru_cache(maxsize=REMEMBERED_MAX)
 def _topic_settings(broker: BrokerSettings, overrides: Items) -> TopicSettings:
-    settings = _with_defaults(TopicSettings, broker, kafka_synonyms.TOPIC, dict(overrides))
+    own = dict(overrides)
+    settings = _with_defaults(TopicSettings, broker, kafka_synonyms.TOPIC, own)
     # Hours and minutes below zero mean "for ever" as well, and become as many milliseconds.
-    if settings.retention_ms < 0 and "retention.ms" not in dict(overrides):
+    if settings.retention_ms < 0 and "retention.ms" not in own:
         return TopicSettings({**settings.values, "retention.ms": -1})
     return settings
 
