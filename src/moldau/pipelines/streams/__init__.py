@@ -1,0 +1,1 @@
+"""Streams: apps whose queries lead from topic to topic, exactly once."""

@@ -1,0 +1,44 @@
+"""What an app declares: the topics that it reads, and the queries that it runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Emit = Literal["changes", "final"]
+OnError = Literal["fail", "skip", "dead-letter"]
+
+EMITS: Final = ("changes", "final")
+ON_ERROR: Final = ("fail", "skip", "dead-letter")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A topic that an app reads, and how its records decode."""
+
+    topic: str
+    value_format: str
+    value_schema: str | None
+    key_format: str
+    key_schema: str | None
+    on_error: OnError
+    starting: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Further options of the connector, such as `maxOffsetsPerTrigger`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A stream of rows into a topic, with a name that stays the same from start to start."""
+
+    name: str
+    rows: "DataFrame"
+    """What the sink writes: the columns key and value, and perhaps headers."""
+    topic: str
+    emit: Emit
+    sources: tuple[Source, ...]
+    """All of the app's that it may read."""
+    partitions: int | None = None
+    """How many the topic gets if it is to be created; as many as the input has if None."""
