@@ -7,3 +7,7 @@ class PipelineError(Exception):
 
 class OptionError(PipelineError, ValueError):
     """An option that does not exist, or a value that it cannot have."""
+
+
+class RetriableError(PipelineError):
+    """What may go well when the query starts again."""

@@ -14,7 +14,7 @@ from moldau.pipelines.connector.columns import Shaper
 from moldau.pipelines.connector.loss import cut, find_loss, report_loss
 from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.connector.source_options import SourceOptions
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import RetriableError
 from moldau.protocol.errors import ErrorCode
 
 POLL_MS: Final = 50
@@ -92,7 +92,7 @@ class _Patience:
         if position > left.start:
             self._deadline = time.monotonic() + self._seconds
         elif time.monotonic() > self._deadline:
-            raise PipelineError(
+            raise RetriableError(
                 f"partition {left.key}: nothing came for {self._seconds:g} s at offset {position}, "
                 f"and offsets up to {left.end - 1} are there: does its broker run?"
             )

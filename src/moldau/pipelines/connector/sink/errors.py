@@ -1,6 +1,6 @@
 """What stops an exactly-once sink, each with the way out."""
 
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import PipelineError, RetriableError
 
 
 class SinkError(PipelineError):
@@ -19,7 +19,7 @@ class RepeatedWriteError(SinkError):
     """Two writes of one batch would count as one."""
 
 
-class UndecidedBatchError(SinkError):
+class UndecidedBatchError(SinkError, RetriableError):
     """Nothing of the batch is visible: it is written again when the query starts again."""
 
 
@@ -27,5 +27,5 @@ class LostTransactionError(SinkError):
     """A batch was decided, and a part of it is gone."""
 
 
-class LedgerTakenError(SinkError):
+class LedgerTakenError(SinkError, RetriableError):
     """Another process has opened the ledger meanwhile; nothing was appended, or it will be seen."""

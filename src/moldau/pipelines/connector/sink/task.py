@@ -21,7 +21,7 @@ from moldau.pipelines.connector.sink.messages import Written
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, admit
 from moldau.pipelines.connector.sink.settings import SinkSettings
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import PipelineError, RetriableError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -90,7 +90,8 @@ def _send(producer: Producer, settings: SinkSettings, batches: Iterable["RecordB
                 for delivery in producer.send_arrow(topic, rows):
                     delivery.add_done_callback(told)
             except (ClientError, ValueError) as error:
-                raise PipelineError(f"topic {topic}: {error}") from error
+                kind = PipelineError if isinstance(error, ValueError) else RetriableError
+                raise kind(f"topic {topic}: {error}") from error
     producer.flush()
     if errors:
-        raise PipelineError(f"rows were not stored: {errors[0]}") from errors[0]
+        raise RetriableError(f"rows were not stored: {errors[0]}") from errors[0]

@@ -1,0 +1,125 @@
+"""How a query is doing, in the numbers that people and scripts ask for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from moldau.pipelines.supervision.restarts import Ended, Running, Starting, State, Waiting
+
+Word = Literal["starting", "running", "waiting", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchNumbers:
+    """What Spark says of a query's last batch, as far as anybody asks."""
+
+    batch: int
+    rows_in: int
+    rows_out: int | None
+    """None where the sink does not count them."""
+    rows_in_per_second: float
+    rows_out_per_second: float | None
+    batch_seconds: float
+    lag: int
+    """Records that were there when the batch began, and that it has not reached."""
+    state_rows: int
+    state_bytes: int
+    late_rows: int
+    """Rows of this batch that came after the watermark, and were dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStatus:
+    """A query, whether it runs or not."""
+
+    query: str
+    state: Word
+    reason: str | None = None
+    """Why it does not run."""
+    retry_seconds: float | None = None
+    """When it starts again."""
+    restarts: int = 0
+    late_rows: int = 0
+    """Of all batches of this run."""
+    last: BatchNumbers | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as one flat object."""
+        row = asdict(self)
+        numbers = row.pop("last") or dict.fromkeys(BatchNumbers.__slots__)
+        return {**row, **numbers, "late_rows": self.late_rows}
+
+
+def read_progress(progress: Mapping[str, Any]) -> BatchNumbers:
+    """Read Spark's progress of a batch, as it is in JSON."""
+    seconds = progress.get("batchDuration", 0) / 1000
+    operators = progress.get("stateOperators", [])
+    rows_in = sum(source.get("numInputRows") or 0 for source in progress["sources"])
+    # Spark says -1 where a sink does not count.
+    written = progress.get("sink", {}).get("numOutputRows", -1)
+    rows_out = None if written is None or written < 0 else written
+    return BatchNumbers(
+        batch=progress["batchId"],
+        rows_in=rows_in,
+        rows_out=rows_out,
+        rows_in_per_second=_per_second(rows_in, seconds),
+        rows_out_per_second=None if rows_out is None else _per_second(rows_out, seconds),
+        batch_seconds=seconds,
+        lag=sum(map(_lag, progress["sources"])),
+        state_rows=_sum(operators, "numRowsTotal"),
+        state_bytes=_sum(operators, "memoryUsedBytes"),
+        late_rows=_sum(operators, "numRowsDroppedByWatermark"),
+    )
+
+
+def _per_second(rows: int, seconds: float) -> float:
+    return round(rows / seconds, 1) if seconds else 0.0
+
+
+def _sum(operators: Iterable[Mapping[str, Any]], name: str) -> int:
+    return sum(operator.get(name) or 0 for operator in operators)
+
+
+def _lag(source: Mapping[str, Any]) -> int:
+    ends, latest = source.get("endOffset"), source.get("latestOffset")
+    if not isinstance(ends, dict) or not isinstance(latest, dict):
+        return 0
+    return sum(
+        max(0, offset - ends.get(topic, {}).get(partition, 0))
+        for topic, offsets in latest.items()
+        for partition, offset in offsets.items()
+    )
+
+
+def status_of(
+    name: str,
+    state: State,
+    now: float,
+    *,
+    restarts: int = 0,
+    late_rows: int = 0,
+    last: BatchNumbers | None = None,
+) -> QueryStatus:
+    """Return what is to be told of a query."""
+    word: Word
+    reason, retry_seconds = None, None
+    match state:
+        case Starting():
+            word = "starting"
+        case Running():
+            word = "running"
+        case Waiting(until, reason):
+            word, retry_seconds = "waiting", round(max(0.0, until - now), 1)
+        case Ended(None):
+            word = "stopped"
+        case Ended(reason):
+            word = "failed"
+    return QueryStatus(
+        query=name,
+        state=word,
+        reason=reason,
+        retry_seconds=retry_seconds,
+        restarts=restarts,
+        late_rows=late_rows,
+        last=last,
+    )
