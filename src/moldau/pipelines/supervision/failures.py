@@ -19,7 +19,9 @@ LINE_CHARS_MAX: Final = 500
 _PLAN: Final = re.compile(r"\n=== Streaming Query ===.*", re.DOTALL)
 _STREAM_FAILED: Final = re.compile(r"^\[STREAM_FAILED\] .*? terminated with exception: ", re.DOTALL)
 _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: (\w+)(?:;.*)?", re.DOTALL)
-_OURS: Final = re.compile(r"^(moldau(?:\.\w+)+)\.(\w+): (.*?)(?=\n\n|\Z)", re.DOTALL | re.MULTILINE)
+_OURS: Final = re.compile(
+    r"^(moldau\.(?:pipelines|client)(?:\.\w+)*)\.(\w+): (.*?)(?=\n\n|\Z)", re.DOTALL | re.MULTILINE
+)
 _TRACE: Final = "Traceback (most recent call last):"
 _PLACE: Final = re.compile(r'^  File "([^"]+)", line (\d+)', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: |$)", re.MULTILINE)
@@ -73,7 +75,10 @@ def read_failure(text: str) -> Failure:
 def _find_ours(text: str) -> tuple[type[Exception], str] | None:
     """Return the outermost error that is meant to be read: what follows it may be Spark's."""
     for module, name, message in reversed(_OURS.findall(text)):
-        kind = getattr(import_module(module), name, None)
+        try:
+            kind = getattr(import_module(module), name, None)
+        except ImportError:
+            continue  # A text that only looks like an error of ours.
         if isinstance(kind, type) and issubclass(kind, PipelineError | ClientError):
             return kind, message
     return None
