@@ -1,0 +1,168 @@
+"""What `moldau pipeline` does with apps that run, or have run."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from moldau.cli.frame import FAILED, CommandError, complain
+from moldau.cli.moments import parse_moment
+from moldau.cli.pipeline_show import status_table
+from moldau.cli.printing import counted, print_json, print_rows
+from moldau.cli.target import client_config
+from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
+from moldau.pipelines.supervision.run_folder import RunFolder, find_runs
+
+LOOK_SECONDS: Final = 0.1
+
+
+def list_apps(options: argparse.Namespace) -> None:
+    """List all apps that have run in a folder."""
+    runs = find_runs(_base(options))
+    if options.names:
+        for name in runs:
+            print(name)
+        return
+    print_rows(
+        ("app", "state", "pid", "queries"),
+        [_summary(name, run) for name, run in runs.items()],
+        as_json=options.json,
+        empty=f"no app has run in {_base(options)}: `moldau pipeline run FILE.py` runs one",
+    )
+
+
+def _summary(name: str, run: RunFolder) -> dict[str, object]:
+    status, pid = run.read_status() or {}, run.find_pid()
+    return {
+        "app": name,
+        "state": "stopped" if pid is None else "running",
+        "pid": pid,
+        "queries": [query["query"] for query in status.get("queries", [])],
+    }
+
+
+def show_status(options: argparse.Namespace) -> None:
+    """Show the queries of an app, as they are or as they were last."""
+    run, status = _find(options)
+    pid = run.find_pid()
+    if options.json:
+        for query in _queries(status, pid):
+            print_json({"app": options.app, "pid": pid, **query})
+        return
+    ago = max(0.0, time.time() - status["at_ms"] / 1000)
+    if pid is None:
+        print(f"{options.app}: stopped; this is how it was {_duration(ago)} ago")
+    else:
+        since = max(0.0, time.time() - status["started_ms"] / 1000)
+        print(f"{options.app}: running for {_duration(since)}, as process {pid}")
+    queries = _queries(status, pid)
+    print(status_table(queries))
+    for query in queries:
+        if query["reason"] is not None:
+            complain(f"{query['query']}: {query['reason']}")
+
+
+def _queries(status: dict[str, Any], pid: int | None) -> list[dict[str, Any]]:
+    """Return what is known of the queries; of a process that was killed nothing runs any more."""
+    queries: list[dict[str, Any]] = status["queries"]
+    for query in queries:
+        if pid is None and query["state"] not in ("failed", "stopped"):
+            query["state"] = "stopped"
+    return queries
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def stop(options: argparse.Namespace) -> int | None:
+    """Ask the process that runs an app to end, and wait for it."""
+    run, _ = _find(options)
+    pid = run.find_pid()
+    if pid is None:
+        complain(f"{options.app} does not run")
+        return None
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + options.timeout
+    while run.find_pid() == pid:
+        if time.monotonic() > deadline:
+            complain(
+                f"{options.app}: process {pid} still runs after {options.timeout:g} s: ask again to"
+                " end it at once"
+            )
+            return FAILED
+        time.sleep(LOOK_SECONDS)
+    print(f"{options.app}: stopped")
+    return None
+
+
+def reset(options: argparse.Namespace) -> None:
+    """Remove checkpoints, and note where their queries are to begin."""
+    run, status = _find(options)
+    known = [query["query"] for query in status["queries"]]
+    chosen = options.query or known
+    if unknown := sorted(set(chosen) - set(known)):
+        raise CommandError(
+            f"{options.app} has no query {unknown[0]}: it has {', '.join(known) or 'none'}"
+        )
+    to = options.to if options.to in ("earliest", "latest") else str(parse_moment(options.to))
+    base = status["checkpoints"]
+    checkpoints = Checkpoints(options.app, base)
+    if checkpoints.is_local and options.checkpoints is not None:
+        checkpoints = Checkpoints(options.app, options.checkpoints)
+    if pid := run.find_pid():
+        raise CommandError(
+            f"{options.app} runs, as process {pid}: `moldau pipeline stop {options.app}` first"
+        )
+    if not options.yes and not _is_agreed(options.app, chosen):
+        raise CommandError("nothing was changed: --yes does it without asking")
+    # Held, so that it cannot start meanwhile.
+    with run.hold(options.app):
+        for query in chosen:
+            checkpoints.reset(query, to)
+            print(f"{options.app}: {query} begins at {options.to} when it runs again")
+
+
+def _is_agreed(app: str, queries: list[str]) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    question = f"{app}: forget how far {', '.join(queries)} came, and all state? [y/N] "
+    return input(question).strip().lower() in ("y", "yes")
+
+
+def retry(options: argparse.Namespace) -> None:
+    """Send dead letters back."""
+    from moldau.pipelines.streams.dead_letter_retry import retry_dead_letters
+
+    counts = retry_dead_letters(
+        options.app, options.bootstrap_server, client_config(options), topic=options.topic
+    )
+    for topic, count in sorted(counts.items()):
+        if options.json:
+            print_json({"app": options.app, "topic": topic, "records": count})
+        else:
+            print(f"{options.app}: {counted(count, 'record')} sent back to {topic}")
+    if not counts:
+        complain(f"{options.app}: no dead letter is left to send back")
+
+
+def _base(options: argparse.Namespace) -> Path:
+    return Path(options.checkpoints or FOLDER)
+
+
+def _find(options: argparse.Namespace) -> tuple[RunFolder, dict[str, Any]]:
+    runs = find_runs(_base(options))
+    run = runs.get(options.app)
+    status = None if run is None else run.read_status()
+    if run is None or status is None:
+        raise CommandError(
+            f"{options.app} has not run in {_base(options)}: "
+            + (f"{', '.join(runs)} has" if runs else "nothing has; --checkpoints says where else")
+        )
+    return run, status
