@@ -7,12 +7,17 @@ from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.spark_version import check_pyspark
 
 if TYPE_CHECKING:
+    from pyspark.sql import functions
+
     from moldau.pipelines.foreach_batch import writer
     from moldau.pipelines.session import get_session
+    from moldau.pipelines.streams.app import App
 
-__all__ = ["get_session", "writer", "OptionError", "PipelineError"]
+__all__ = ["App", "functions", "get_session", "writer", "OptionError", "PipelineError"]
 
 _MODULES = {
+    "App": "moldau.pipelines.streams.app",
+    "functions": "pyspark.sql",
     "get_session": "moldau.pipelines.session",
     "writer": "moldau.pipelines.foreach_batch",
 }

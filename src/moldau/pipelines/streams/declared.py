@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from moldau.pipelines.streams.plan_text import Plan
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Emit = Literal["changes", "final"]
+Mode = Literal["append", "update"]
 OnError = Literal["fail", "skip", "dead-letter"]
 
 EMITS: Final = ("changes", "final")
@@ -38,7 +41,11 @@ class Query:
     """What the sink writes: the columns key and value, and perhaps headers."""
     topic: str
     emit: Emit
+    mode: Mode
+    """Spark's output mode."""
+    plan: Plan
+    """What is read, and what is kept in state."""
     sources: tuple[Source, ...]
-    """All of the app's that it may read."""
+    """Those of the app that it reads."""
     partitions: int | None = None
     """How many the topic gets if it is to be created; as many as the input has if None."""

@@ -1,0 +1,250 @@
+"""An app: streams and tables from topics, and queries that lead to others."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import StructType
+
+from moldau.pipelines.connector.options import PREFIX
+from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.session import get_session
+from moldau.pipelines.streams.checkpoints import Checkpoints, check_name
+from moldau.pipelines.streams.committing import Committer
+from moldau.pipelines.streams.dead_letters import (
+    find_dead_letter_sources,
+    make_dead_letter_query,
+)
+from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source
+from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
+from moldau.pipelines.streams.outputs import encode, explain
+from moldau.pipelines.streams.previewing import take_rows
+from moldau.pipelines.streams.run_options import current_run_options
+from moldau.pipelines.streams.sources import (
+    METADATA,
+    Cluster,
+    check_format,
+    load_rows,
+    read_key,
+    with_event_time,
+)
+from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class App:
+    """Declares first, runs afterwards; its name and its queries' names lead to the checkpoints.
+
+    `configs` are Spark's, for a session that is not there yet, and with `kafka.` before them the
+    client's. Whoever runs the app's file may have other ideas of where things are
+    (`run_options`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: str = "localhost:9092",
+        *,
+        checkpoints: str | None = None,
+        master: str | None = None,
+        on_error: OnError = "fail",
+        configs: Mapping[str, object] | None = None,
+    ) -> None:
+        run = current_run_options()
+        texts = {key: str(value) for key, value in (configs or {}).items()}
+        self.name = check_name("name", name)
+        self.bootstrap = run.bootstrap or bootstrap
+        self.checkpoints = Checkpoints(name, run.checkpoints or checkpoints)
+        self._run = run
+        self._master = run.master or master
+        self._on_error = _check_on_error(on_error)
+        self._spark_configs = {k: v for k, v in texts.items() if not k.startswith(PREFIX)}
+        self._cluster = Cluster(
+            self.bootstrap, {k: v for k, v in texts.items() if k.startswith(PREFIX)}
+        )
+        self._spark: SparkSession | None = None
+        self._sources: list[Source] = []
+        self._queries: list[Query] = []
+        self._dead_letters: Query | None = None
+        self._running: dict[str, StreamingQuery] = {}
+        self._committer = Committer(self)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session: the one that is there, or one that is made now."""
+        if self._spark is None:
+            self._spark = get_session(
+                self.name, self._master, self._spark_configs, is_quiet=self._run.is_quiet
+            )
+        return self._spark
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """The settings of clients of this app, by Kafka's names."""
+        return {name.removeprefix(PREFIX): text for name, text in self._cluster.options.items()}
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The topics that are read."""
+        return tuple(self._sources)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries that were declared, and that for dead letters if a source has any."""
+        sources = find_dead_letter_sources(self._sources)
+        # A backfill reads again what has been read: its dead letters are there already.
+        if not sources or self._run.into is not None:
+            return tuple(self._queries)
+        if self._dead_letters is None or self._dead_letters.sources != sources:
+            self._dead_letters = make_dead_letter_query(
+                self.name, self.spark, self._cluster, sources
+            )
+        return (*self._queries, self._dead_letters)
+
+    # Declaring.
+
+    def stream(  # noqa: PLR0913 - every one of them says something about a topic
+        self,
+        topic: str,
+        schema: str | StructType | None = None,
+        *,
+        key: str | None = None,
+        format: str = "json",  # noqa: A002 - as Spark calls it
+        event_time: str | None = None,
+        watermark: str | None = None,
+        on_error: OnError | None = None,
+        starting: str = "earliest",
+        metadata: bool = False,
+        options: Mapping[str, object] | None = None,
+    ) -> DataFrame:
+        """Return a topic's records as a streaming DataFrame, for every operation of PySpark.
+
+        Its columns are those of `key`, as in `"user string"`, those of the value, and with
+        `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`.
+        A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
+        """
+        source = self._source(topic, schema, key, format, on_error, starting, options)
+        columns = METADATA if metadata else ()
+        rows = load_rows(self.spark, self._cluster, source, self._run, columns)
+        timed = with_event_time(rows, event_time, watermark)
+        self._sources.append(source)
+        return timed
+
+    def _source(
+        self,
+        topic: str,
+        schema: str | StructType | None,
+        key: str | None,
+        value_format: str,
+        on_error: OnError | None,
+        starting: str = "earliest",
+        options: Mapping[str, object] | None = None,
+    ) -> Source:
+        # Whoever parses a schema needs a session.
+        spark = self.spark
+        assert spark is not None
+        key_format, key_schema = read_key(key)
+        source = Source(
+            topic,
+            value_format,
+            schema.toDDL() if isinstance(schema, StructType) else schema,
+            key_format,
+            key_schema,
+            _check_on_error(on_error or self._on_error),
+            self.checkpoints.starting() or str(starting),
+            {name: str(value) for name, value in (options or {}).items()},
+        )
+        check_format(source)
+        return source
+
+    def to(
+        self,
+        rows: DataFrame,
+        topic: str,
+        *,
+        key: str | Sequence[str] | None = None,
+        emit: Emit | None = None,
+        name: str | None = None,
+        partitions: int | None = None,
+    ) -> Query:
+        """Declare a query that writes rows to a topic, exactly once.
+
+        The value is JSON of all columns, the key that of `key`'s. Aggregates emit `final`, each
+        window once, when the watermark passes it, or `changes`, every batch's new results.
+        """
+        plan = explain(rows)
+        chosen, mode = choose_emit(plan, emit)
+        query_name = check_name("name", name or topic)
+        if self._run.into is not None:
+            topic = self._run.into.replace("{query}", query_name)
+            # A backfill never goes on from the checkpoint of the query itself.
+            query_name = f"{query_name}@{topic}"
+        self._check_new(query_name, topic)
+        growth = describe_growth(plan)
+        if growth is not None:
+            warnings.warn(f"query {query_name}: {growth}", GrowingStateWarning, stacklevel=2)
+        keys = [key] if isinstance(key, str) else list(key or ())
+        sources = tuple(each for each in self._sources if each.topic in plan.topics)
+        query = Query(
+            query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
+        )
+        self._queries.append(query)
+        return query
+
+    def _check_new(self, query_name: str, topic: str) -> None:
+        for query in self._queries:
+            if query.name == query_name:
+                raise PipelineError(
+                    f"query {query_name} is there already: give this one another name"
+                )
+            if self._run.into is not None and query.topic == topic:
+                raise PipelineError(
+                    f"into={topic}: the app has several queries; write {{query}} in it, which "
+                    "stands for the query's name"
+                )
+
+    # Running.
+
+    def start_query(self, query: Query, *, once: bool = False) -> "StreamingQuery":
+        """Start one query, and begin to commit its offsets."""
+        check_place(self.spark, self.checkpoints)
+        # One query may read what another writes.
+        create_topics(self.client_config, self.queries)
+        started = start_stream(query, self._cluster, self.checkpoints, once=once)
+        self._running[query.name] = started
+        self._committer.watch(query.name, started)
+        return started
+
+    def start(self, *, once: bool = False) -> "list[StreamingQuery]":
+        """Start all queries and return at once; `once` reads what is there and ends."""
+        if not self.queries:
+            raise PipelineError(f"app {self.name} has no queries: declare some with app.to")
+        return [self.start_query(query, once=once) for query in self.queries]
+
+    def stop(self) -> None:
+        """Stop the queries that run; the session stays."""
+        for query in self._running.values():
+            query.stop()
+        self._committer.finish()
+        self._running.clear()
+
+    def run(self, *, once: bool = False) -> None:
+        """Run all queries until they end, or until they are interrupted."""
+        try:
+            for query in self.start(once=once):
+                query.awaitTermination()
+        finally:
+            self.stop()
+
+    def preview(self, df: DataFrame, rows: int = 10) -> list[Row]:
+        """Return some rows of what is there now; nothing is written, no checkpoint is kept."""
+        return take_rows(self.spark, df, rows)
+
+
+def _check_on_error(on_error: OnError) -> OnError:
+    if on_error not in ON_ERROR:
+        raise OptionError(f"on_error={on_error}: {', '.join(ON_ERROR)} are allowed")
+    return on_error

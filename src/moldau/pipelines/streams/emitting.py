@@ -1,0 +1,58 @@
+"""Whether a query writes every change, or each result once."""
+
+from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.streams.declared import EMITS, Emit, Mode
+from moldau.pipelines.streams.plan_text import Plan
+
+
+class GrowingStateWarning(UserWarning):
+    """A query whose state has no end."""
+
+
+def choose_emit(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
+    """Return what a query emits, and Spark's mode for that; an error says what cannot be had.
+
+    Without an aggregate every row is written as it comes, once: in this it is final. Whoever says
+    `changes` then says that rows replace those of the same key before them.
+    """
+    if emit is not None and emit not in EMITS:
+        raise OptionError(f"emit={emit}: {' or '.join(EMITS)} is allowed")
+    if not plan.groupings:
+        return emit or "final", "update" if plan.updates else "append"
+    chosen: Emit = emit or ("final" if plan.is_windowed else "changes")
+    if chosen == "final":
+        _check_final(plan)
+        return chosen, "append"
+    _check_changes(plan)
+    return chosen, "update"
+
+
+def _check_final(plan: Plan) -> None:
+    if not plan.is_windowed:
+        raise PipelineError(
+            "emit=final: without a watermark nothing is ever final; give app.stream event_time and "
+            'watermark, and group by a window of that time, or use emit="changes"'
+        )
+
+
+def _check_changes(plan: Plan) -> None:
+    if plan.has_sessions:
+        raise PipelineError(
+            'emit=changes: Spark gives session windows only when they are over; use emit="final", '
+            "with a watermark"
+        )
+    if len(plan.state) > 1:
+        raise PipelineError(
+            f"emit=changes: Spark cannot update {len(plan.state)} operators with state one behind "
+            "the other; write the first one's result to a topic, and read that"
+        )
+
+
+def describe_growth(plan: Plan) -> str | None:
+    """Return what to tell about a query whose state grows for ever, None if it does not."""
+    if not plan.groupings or plan.is_windowed:
+        return None
+    return (
+        "an aggregate without a window of event time keeps every key for ever; group by a window "
+        "with a watermark, or keep state of your own with a TTL (transformWithState)"
+    )

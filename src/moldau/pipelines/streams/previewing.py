@@ -1,0 +1,30 @@
+"""A look at a stream's rows, for those who write a pipeline."""
+
+import uuid
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from moldau.pipelines.streams.outputs import explain
+
+
+def take_rows(spark: SparkSession, rows: DataFrame, count: int) -> list[Row]:
+    """Return some rows of a batch, or of a stream that reads what is there and ends."""
+    if not rows.isStreaming:
+        return rows.take(count)
+    # Of aggregates, everything: nothing may be final yet.
+    mode = "complete" if explain(rows).groupings else "append"
+    name = f"preview_{uuid.uuid4().hex}"
+    query = (
+        rows.limit(count)
+        .writeStream.format("memory")
+        .outputMode(mode)
+        .queryName(name)
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+        return spark.table(name).take(count)
+    finally:
+        query.stop()
+        spark.catalog.dropTempView(name)

@@ -1,0 +1,213 @@
+"""Topics as streams of decoded rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+
+from moldau.pipelines.connector.options import SERVERS
+from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.decoding.batches import OnError as DecodeErrors
+from moldau.pipelines.decoding.decoder import in_one_line
+from moldau.pipelines.decoding.formats import FORMATS
+from moldau.pipelines.decoding.json_columns import decode_json
+from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.streams.declared import Source
+from moldau.pipelines.streams.run_options import RunOptions
+
+PLACE: Final = ("topic", "partition", "offset")
+METADATA: Final = (*PLACE, "timestamp", "headers")
+VALUE_FORMATS: Final = ("json", *FORMATS)
+# The formats of single keys: those of Java's serializers.
+KEY_FORMATS: Final = {
+    "string": "string", "int": "int", "bigint": "long", "float": "float", "double": "double",
+    "binary": "raw",
+}  # fmt: skip
+WITH_SCHEMA: Final = ("avro", "protobuf")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where topics are, and how to speak to it: options of the connector."""
+
+    bootstrap: str
+    client: Mapping[str, str]
+    """The client's settings, with `kafka.` before each name."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What sources and sinks are told."""
+        return {**self.client, SERVERS: self.bootstrap}
+
+
+def read_key(key: str | None) -> tuple[str, str | None]:
+    """Return the format and the schema of keys that are declared as columns: `user string`."""
+    if key is None:
+        return "raw", None
+    fields = parse_schema("key", key).fields
+    if len(fields) == 1 and fields[0].dataType.simpleString() in KEY_FORMATS:
+        return KEY_FORMATS[fields[0].dataType.simpleString()], key
+    return "json", key
+
+
+def parse_schema(option: str, schema: str) -> StructType:
+    """Read names and types as Spark writes them."""
+    try:
+        found = StructType.fromDDL(schema)
+    except PySparkException as error:
+        raise OptionError(f"{option}={schema!r} is not a schema: {in_one_line(error)}") from None
+    if not isinstance(found, StructType):
+        raise OptionError(f"{option}={schema!r}: names and types are wanted, as in 'user string'")
+    return found
+
+
+def check_format(source: Source) -> None:
+    """Refuse a value's format that there is not, and a schema too many or too few."""
+    if source.value_format not in VALUE_FORMATS:
+        raise OptionError(f"format={source.value_format}: {', '.join(VALUE_FORMATS)} are there")
+    needs_schema = source.value_format in ("json", *WITH_SCHEMA)
+    if needs_schema and source.value_schema is None:
+        raise OptionError(f"topic {source.topic}: format={source.value_format} needs a schema")
+    if not needs_schema and source.value_schema is not None:
+        raise OptionError(
+            f"topic {source.topic}: format={source.value_format} has no schema; leave it out"
+        )
+
+
+def load_rows(
+    spark: SparkSession,
+    cluster: Cluster,
+    source: Source,
+    run: RunOptions,
+    columns: Sequence[str] = (),
+) -> DataFrame:
+    """Return a stream's rows: the key's columns, the value's, and these of the record itself.
+
+    What does not decode is an error, or left out; `load_undecodable` has it then.
+    """
+    errors: DecodeErrors = "fail" if source.on_error == "fail" else "skip"
+    has_key = source.key_schema is not None
+    decoded = _load(spark, cluster, source, run, errors, (*(["key"] * has_key), "value", *columns))
+    chosen = [*_key_columns(source), *_value_columns(decoded)]
+    rows = decoded.select(*chosen, *(F.col(name).alias(f"_{name}") for name in columns))
+    for name in rows.columns:
+        if rows.columns.count(name) > 1:
+            raise PipelineError(
+                f"topic {source.topic}: there are two columns {name}; leave it out of the key or "
+                "of the schema"
+            )
+    return rows
+
+
+def load_undecodable(
+    spark: SparkSession, cluster: Cluster, source: Source, run: RunOptions
+) -> DataFrame:
+    """Return the records that do not decode, as they came, each with its `reason`."""
+    return _load(spark, cluster, source, run, "only", ("key", "value", *PLACE, "headers"))
+
+
+def _load(
+    spark: SparkSession,
+    cluster: Cluster,
+    source: Source,
+    run: RunOptions,
+    errors: DecodeErrors,
+    columns: Sequence[str],
+) -> DataFrame:
+    json_schemas = _json_schemas(source)
+    needed = list(columns)
+    if json_schemas and errors == "fail":
+        needed += [name for name in PLACE if name not in needed]
+    is_bounded = run.begin_ms is not None or run.end_ms is not None
+    if is_bounded and "timestamp" not in needed:
+        needed.append("timestamp")
+    options = {
+        **cluster.options,
+        "subscribe": source.topic,
+        "columns": ",".join(needed),
+        **_start(source.starting if run.begin_ms is None else str(run.begin_ms)),
+        **_decoding(source, "mark" if json_schemas and errors == "only" else errors),
+        **source.options,
+    }
+    # Asked here, what is wrong is one line; asked by Spark, it is a trace of two languages.
+    read_source_options(options)
+    rows = spark.readStream.format("moldau").options(**options).load()
+    if is_bounded:
+        rows = rows.filter(_is_within(run))
+    return decode_json(rows, json_schemas, errors) if json_schemas else rows
+
+
+def _start(starting: str) -> dict[str, str]:
+    if not starting.isdigit():
+        return {"startingOffsets": starting}
+    # There may be nothing so late yet.
+    return {"startingTimestamp": starting, "startingOffsetsByTimestampStrategy": "latest"}
+
+
+def _is_within(run: RunOptions) -> Column:
+    """Return whether a record is of the time that a backfill is for."""
+    time_ms = F.unix_millis("timestamp")
+    is_within = F.lit(True)  # noqa: FBT003
+    if run.begin_ms is not None:
+        is_within &= time_ms >= run.begin_ms
+    if run.end_ms is not None:
+        is_within &= time_ms < run.end_ms
+    return is_within
+
+
+def _json_schemas(source: Source) -> dict[str, str | StructType]:
+    schemas: dict[str, str | StructType] = {}
+    if source.value_format == "json" and source.value_schema is not None:
+        schemas["value"] = source.value_schema
+    if source.key_format == "json" and source.key_schema is not None:
+        schemas["key"] = source.key_schema
+    return schemas
+
+
+def _decoding(source: Source, errors: DecodeErrors) -> dict[str, str]:
+    """Return the options for what the source's own worker decodes."""
+    options: dict[str, str] = {"decodeErrors": errors}
+    if source.key_format != "json":
+        options["key.format"] = source.key_format
+    if source.value_format != "json":
+        options["value.format"] = source.value_format
+        if source.value_schema is not None:
+            options["value.schema"] = source.value_schema
+    return options
+
+
+def _key_columns(source: Source) -> list[Column]:
+    if source.key_schema is None:
+        return []
+    if source.key_format == "json":
+        return [F.col("key.*")]
+    (name,) = parse_schema("key", source.key_schema).names
+    return [F.col("key").alias(name)]
+
+
+def _value_columns(decoded: DataFrame) -> list[Column]:
+    is_struct = isinstance(decoded.schema["value"].dataType, StructType)
+    return [F.col("value.*" if is_struct else "value")]
+
+
+def with_event_time(rows: DataFrame, event_time: str | None, watermark: str | None) -> DataFrame:
+    """Return rows whose time Spark knows, and how late they may be."""
+    if event_time is None and watermark is None:
+        return rows
+    if event_time is None or watermark is None:
+        raise OptionError("event_time and watermark belong together: give both, or neither")
+    if event_time not in rows.columns:
+        raise OptionError(f"event_time={event_time}: the rows have {', '.join(rows.columns)}")
+    found = rows.schema[event_time].dataType
+    if not isinstance(found, TimestampType | TimestampNTZType):
+        raise OptionError(
+            f"event_time={event_time} is {found.simpleString()}: declare it as timestamp"
+        )
+    try:
+        return rows.withWatermark(event_time, watermark)
+    except PySparkException as error:
+        raise OptionError(f"watermark={watermark}: {in_one_line(error)}") from None
