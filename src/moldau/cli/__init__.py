@@ -15,6 +15,7 @@ COMMANDS = {
     "groups": "list, describe, reset and delete groups, remove members",
     "transactions": "list and describe transactions, find hanging ones, abort",
     "configs": "show, set and unset settings of topics, brokers, groups",
+    "pipeline": "run apps on Spark; status, stop, reset, dead letters",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
     "doctor": "find out why a cluster or a data directory cannot be used",

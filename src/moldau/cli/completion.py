@@ -9,7 +9,7 @@ from moldau.cli import COMMANDS
 from moldau.cli.frame import Parser, run
 from moldau.cli.target import add_verbose_option
 
-NAMES = {"TOPIC": "topics", "TOPIC[:N,N]": "topics", "GROUP": "groups"}
+NAMES = {"TOPIC": "topics", "TOPIC[:N,N]": "topics", "GROUP": "groups", "APP": "pipeline"}
 """Which command lists the names that are wanted, by the metavar."""
 
 EXAMPLES = """examples:

@@ -10,6 +10,7 @@ FINE: Final = 0
 FAILED: Final = 1
 MISUSED: Final = 2
 INTERRUPTED: Final = 130
+READABLE: Final = ("moldau.client.errors", "moldau.pipelines.errors")
 
 
 class CommandError(Exception):
@@ -84,7 +85,7 @@ def run(
 
 def explain(error: Exception) -> str:
     """Say in one line what went wrong."""
-    if isinstance(error, CommandError) or _is_of_the_client(error):
+    if isinstance(error, CommandError) or _is_meant_to_be_read(error):
         return " ".join(str(error).split())
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -101,9 +102,9 @@ def _further(error: Exception, options: argparse.Namespace) -> str:
     return f" (`moldau doctor -b {server}` looks closer)"
 
 
-def _is_of_the_client(error: Exception) -> bool:
-    """Whether it is a client's error; the client is not imported to find out."""
-    return any(kind.__module__ == "moldau.client.errors" for kind in type(error).__mro__)
+def _is_meant_to_be_read(error: Exception) -> bool:
+    """Whether it is of the client or of pipelines, which are not imported to find out."""
+    return any(kind.__module__ in READABLE for kind in type(error).__mro__)
 
 
 def complain(line: str, program: str = "moldau") -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from moldau.cli.frame import CommandError
@@ -52,7 +53,7 @@ class PipelineMetrics:
         )
         for field, (kind, name, about) in NUMBERS.items():
             self._metrics.table(
-                f"moldau_pipeline_{name}", kind, about, lambda field=field: self._values(field)
+                f"moldau_pipeline_{name}", kind, about, partial(self._values, field)
             )
 
     def show(self, statuses: "Sequence[QueryStatus]") -> None:

@@ -65,8 +65,9 @@ def _own_configs(master: str, *, is_quiet: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     if is_quiet:
-        # It prints, as JSON and with a Java trace, what the exception says as well.
-        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
+        # They print, as JSON and with a Java trace, what the exception says as well.
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            PySparkLogger.getLogger(name).setLevel("CRITICAL")
         configs["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={_LOG_CONFIG}"
     if master.startswith("local"):
         # What a stateful query begins with stays, and 200, Spark's default, are for a cluster.

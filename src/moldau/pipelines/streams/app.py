@@ -1,5 +1,6 @@
 """An app: streams and tables from topics, and queries that lead to others."""
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -232,12 +233,19 @@ class App:
         self._running.clear()
 
     def run(self, *, once: bool = False) -> None:
-        """Run all queries until they end, or until they are interrupted."""
+        """Run all queries until they end or somebody stops them, and start again those that fail.
+
+        This is for a program's end: where a query was given up, the program exits with 1.
+        """
+        # It knows apps, and not the other way round but here.
+        from moldau.pipelines.supervision.run import run_app  # noqa: PLC0415
+
         try:
-            for query in self.start(once=once):
-                query.awaitTermination()
-        finally:
-            self.stop()
+            is_fine = run_app(self, once=once)
+        except PipelineError as error:
+            sys.exit(f"{self.name}: {error}")
+        if not is_fine:
+            sys.exit(1)
 
     def preview(self, df: DataFrame, rows: int = 10) -> list[Row]:
         """Return some rows of what is there now; nothing is written, no checkpoint is kept."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moldau.client.admin import Admin
-from moldau.client.consumer import Consumer
 from moldau.client.errors import KafkaError
 from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.client.producer import Producer
+from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.dead_letter_headers import (

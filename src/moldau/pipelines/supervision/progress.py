@@ -102,18 +102,18 @@ def status_of(
 ) -> QueryStatus:
     """Return what is to be told of a query."""
     word: Word
-    reason, retry_seconds = None, None
+    reason: str | None = None
+    retry_seconds: float | None = None
     match state:
         case Starting():
             word = "starting"
         case Running():
             word = "running"
-        case Waiting(until, reason):
-            word, retry_seconds = "waiting", round(max(0.0, until - now), 1)
-        case Ended(None):
-            word = "stopped"
-        case Ended(reason):
-            word = "failed"
+        case Waiting():
+            word, reason = "waiting", state.reason
+            retry_seconds = round(max(0.0, state.until - now), 1)
+        case Ended():
+            word, reason = "stopped" if state.reason is None else "failed", state.reason
     return QueryStatus(
         query=name,
         state=word,

@@ -189,5 +189,5 @@ class Restarts:
         """Return between half and all of a wait that doubles: queries that fell together part."""
         policy = self._policy
         # The exponent is bounded as the wait is: a query may fail for months.
-        doubled = policy.wait_seconds_min * 2 ** min(failures - 1, 60)
+        doubled = policy.wait_seconds_min * 2.0 ** min(failures - 1, 60)
         return min(doubled, policy.wait_seconds_max) * (0.5 + 0.5 * self._chance())

@@ -4,10 +4,9 @@ import os
 import sys
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.streams.committing import commit_progress
 from moldau.pipelines.streams.run_options import current_run_options
 from moldau.pipelines.supervision.failures import Failure
 from moldau.pipelines.supervision.progress import QueryStatus
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from moldau.pipelines.streams.app import App
+    from moldau.pipelines.streams.declared import Query
 
 
 def run_app(
@@ -32,28 +32,32 @@ def run_app(
 
     `once` reads what is there, and ends.
     """
-    chosen = {query.name: query for query in app.queries if not queries or query.name in queries}
-    if missing := sorted(set(queries) - chosen.keys()):
-        raise PipelineError(
-            f"app {app.name} has no query {missing[0]}: it has "
-            f"{', '.join(query.name for query in app.queries) or 'none'}"
-        )
-    if not chosen:
-        raise PipelineError(f"app {app.name} has no query: write one with app.to(rows, topic)")
+    chosen = _choose(app, queries)
 
     def start(name: str) -> "StreamingQuery":
         return app.start_query(chosen[name], once=once)
 
-    def commit(name: str, progress: Any) -> None:
-        commit_progress(app, name, progress)
-
     folder = run_folder_of(app.checkpoints.local_folder, current_run_options().into)
     told = _Recorded(app, folder, audience or Complaints())
-    supervisor = Supervisor(chosen, start, commit, told, once=once)
+    supervisor = Supervisor(chosen, start, told, once=once)
     # Spark's handler of signals is there from now on, and ours takes its place.
     assert app.spark is not None
     with folder.hold(app.name), stop_on_signals(supervisor.ask_to_stop):
-        return supervisor.run()
+        try:
+            return supervisor.run()
+        finally:
+            # Whatever was read last is committed now.
+            app.stop()
+
+
+def _choose(app: "App", wanted: Collection[str]) -> "dict[str, Query]":
+    if not app.queries:
+        raise PipelineError(f"app {app.name} has no query: declare one with app.to(rows, topic)")
+    # A backfill's is called QUERY@TOPIC.
+    known = {query.name.partition("@")[0]: query for query in app.queries}
+    if missing := sorted(set(wanted) - known.keys()):
+        raise PipelineError(f"app {app.name} has no query {missing[0]}: it has {', '.join(known)}")
+    return {query.name: query for name, query in known.items() if not wanted or name in wanted}
 
 
 class Complaints:
@@ -76,10 +80,10 @@ class _Recorded:
     def __init__(self, app: "App", folder: RunFolder, audience: Audience) -> None:
         self._folder = folder
         self._audience = audience
-        self._checkpoints = app.checkpoints
         self._run = {
             "app": app.name,
             "bootstrap": app.bootstrap,
+            "checkpoints": app.checkpoints.base,
             "pid": os.getpid(),
             "started_ms": time.time_ns() // 1_000_000,
         }
@@ -87,9 +91,7 @@ class _Recorded:
         self.explain = audience.explain
 
     def show(self, statuses: Sequence[QueryStatus]) -> None:
-        queries = [
-            {**status.to_json(), "checkpoint": self._checkpoints.of(status.query)}
-            for status in statuses
-        ]
+        """Write how all queries are."""
+        queries = [status.to_json() for status in statuses]
         self._folder.write_status({**self._run, "queries": queries})
         self._audience.show(statuses)

@@ -52,14 +52,12 @@ class Supervisor:
         self,
         names: Iterable[str],
         start: "Callable[[str], StreamingQuery]",
-        commit: Callable[[str, Any], None],
         audience: Audience,
         *,
         once: bool = False,
         policy: Policy | None = None,
     ) -> None:
         self._start = start
-        self._commit = commit
         self._audience = audience
         self._watched = {name: _Watched() for name in names}
         self._restarts = Restarts(
@@ -134,18 +132,11 @@ class Supervisor:
         return self._restarts.failed(name, failure, time.monotonic())
 
     def _let_go(self, name: str) -> None:
-        """Take the last numbers of a query that does not run any more, and commit its offsets."""
+        """Take the last numbers of a query that does not run any more."""
         watched = self._watched[name]
-        if watched.query is None:
-            return
-        watched.read(watched.query.recentProgress)
-        if watched.query.lastProgress is not None:
-            try:
-                self._commit(name, watched.query.lastProgress)
-            except Exception as error:  # noqa: BLE001 - its output is there: only its lag is wrong
-                line = failure_of(error).line
-                self._audience.report(name, f"its offsets were not committed: {line}")
-        watched.query = None
+        if watched.query is not None:
+            watched.read(watched.query.recentProgress)
+            watched.query = None
 
     def _refresh(self) -> None:
         for watched in self._watched.values():

@@ -19,8 +19,10 @@ LINES = {
     "function-of-the-user": (False, "ValueError: this row is no good (orders.py:29)"),
     "missing-column": (
         True,
-        "A column, variable, or function parameter with name `nonono` cannot be resolved. Did you "
-        "mean one of the following? [`key`, `topic`, `offset`, `value`, `partition`].",
+        (
+            "A column, variable, or function parameter with name `nonono` cannot be resolved. Did "
+            "you mean one of the following? [`key`, `topic`, `offset`, `value`, `partition`]."
+        ),
     ),
     "sink-without-value": (
         True,
@@ -28,8 +30,10 @@ LINES = {
     ),
     "append-without-watermark": (
         True,
-        "Invalid streaming output mode: append. This output mode is not supported for streaming "
-        "aggregations without watermark on streaming DataFrames/DataSets.",
+        (
+            "Invalid streaming output mode: append. This output mode is not supported for "
+            "streaming aggregations without watermark on streaming DataFrames/DataSets."
+        ),
     ),
     "other-state": (
         True,
@@ -37,19 +41,25 @@ LINES = {
     ),
     "other-operator": (
         True,
-        f"{OTHER}Streaming stateful operator name does not match with the operator in state "
-        "metadata. This likely to happen when user adds/removes/changes stateful operator of "
-        "existing streaming query.",
+        (
+            f"{OTHER}Streaming stateful operator name does not match with the operator in state "
+            "metadata. This likely to happen when user adds/removes/changes stateful operator of "
+            "existing streaming query."
+        ),
     ),
     "other-sources": (
         True,
-        f"{OTHER}assertion failed: There are [1] sources in the checkpoint offsets and now there "
-        "are [2] sources requested by the query. Cannot continue.",
+        (
+            f"{OTHER}assertion failed: There are [1] sources in the checkpoint offsets and now "
+            "there are [2] sources requested by the query. Cannot continue."
+        ),
     ),
     "lost-offsets": (
         True,
-        "partition in-0 has lost offsets 6 to 8: it begins at offset 9 (retention, or records "
-        "were deleted); set failOnDataLoss to false to go on with what is there",
+        (
+            "partition in-0 has lost offsets 6 to 8: it begins at offset 9 (retention, or records "
+            "were deleted); set failOnDataLoss to false to go on with what is there"
+        ),
     ),
     "unreachable-broker": (
         False,
@@ -57,9 +67,11 @@ LINES = {
     ),
     "other-schema": (
         True,
-        "topics have the columns struct<key:binary,value:binary,topic:string,partition:int,"
-        "offset:bigint,timestamp:timestamp,timestampType:int>, not struct<a:int>: leave "
-        ".schema(...) out, and decode the value, as with from_json",
+        (
+            "topics have the columns struct<key:binary,value:binary,topic:string,partition:int,"
+            "offset:bigint,timestamp:timestamp,timestampType:int>, not struct<a:int>: leave "
+            ".schema(...) out, and decode the value, as with from_json"
+        ),
     ),
 }
 
