@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody does
 
-from moldau import Admin, Producer, TopicPartition
+from moldau import Admin, ConfigResource, Producer, ResourceType, TopicPartition
+from moldau.client.errors import KafkaError
 from moldau.pipelines import App, PipelineError
 from moldau.pipelines.streams.emitting import GrowingStateWarning
 from moldau.testing.broker import Broker
@@ -117,7 +118,7 @@ def test_changes_are_upserts_in_a_compacted_topic(apps: Apps, broker: Broker, to
     for record in read(broker.bootstrap_servers, f"{topic}-sums"):
         latest[record.key] = json.loads(record.value or b"")["total"]
     assert latest == {f"u{u}".encode(): sum(n for n in range(20) if n % 3 == u) for u in range(3)}
-    resource = ConfigResource.topic(f"{topic}-sums")
+    resource = ConfigResource(ResourceType.TOPIC, f"{topic}-sums")
     with Admin(broker.bootstrap_servers) as admin:
         configs = admin.describe_configs([resource])[resource]
     assert not isinstance(configs, KafkaError)
