@@ -178,6 +178,11 @@ class App:
         """
         plan = explain(rows)
         chosen, mode = choose_emit(plan, emit)
+        keys = [key] if isinstance(key, str) else list(key or ())
+        if chosen == "changes" and not keys:
+            raise PipelineError(
+                "emit=changes: rows replace those before them that have the same key; give key"
+            )
         query_name = check_name("name", name or topic)
         if self._run.into is not None:
             topic = self._run.into.replace("{query}", query_name)
@@ -187,7 +192,6 @@ class App:
         growth = describe_growth(plan)
         if growth is not None:
             warnings.warn(f"query {query_name}: {growth}", GrowingStateWarning, stacklevel=2)
-        keys = [key] if isinstance(key, str) else list(key or ())
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
             query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
