@@ -93,6 +93,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "-b",
         "--bootstrap-server",
         "--bootstrap",
+        dest="bootstrap",
         metavar="HOST:PORT",
         help=f"a broker, instead of what the file says (${SERVER_VARIABLE})",
     )
