@@ -55,11 +55,15 @@ def test_a_stream_sees_the_table_as_it_is_when_its_rows_come(world: World) -> No
     assert world.run(rows) == [(6, "ann", None), (7, "bob", "Bob")]
 
 
-def test_an_inner_join_has_matches_only(world: World) -> None:
+def test_an_inner_join_has_matches_only_and_can_be_counted(world: World) -> None:
     orders, users = world.topic("orders"), world.topic("users")
     put(world.broker, users, *values(["ann", "bob"]), ("bob", None))
     put(world.broker, orders, order(1, "ann"), order(2, "bob"), order(3, None), order(4, "cid"))
-    assert world.run(enriched(world, orders, users, "inner")) == [(1, "ann", "Ann")]
+    counts = enriched(world, orders, users, "inner").groupBy("name").count()
+    assert world.run(counts, "update") == [("Ann", 1)]
+    put(world.broker, users, *values(["cid"]))
+    put(world.broker, orders, order(5, "ann"), order(6, "cid"))
+    assert world.run(counts, "update") == [("Ann", 2), ("Cid", 1)]
 
 
 def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:

@@ -23,7 +23,7 @@ def encode_key(types: Mapping[str, str], key: object) -> bytes:
             return key.encode()
         case ("binary", bytes() | bytearray()):
             return bytes(key)
-        case ("int" | "bigint", int()):
+        case ("int" | "bigint", int()) if not isinstance(key, bool):
             try:
                 return _NUMBERS[kind].pack(key)
             except struct.error:

@@ -43,7 +43,7 @@ class Lookup:
                 return None
             try:
                 return self._decode(data)
-            except (ValueError, TypeError) as error:
+            except ValueError as error:
                 if self._source.on_error == "fail":
                     raise PipelineError(
                         f"topic {self._source.topic}, key {key!r} does not decode: "
