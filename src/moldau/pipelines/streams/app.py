@@ -128,9 +128,10 @@ class App:
         `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`.
         A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
         """
+        spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
         columns = METADATA if metadata else ()
-        rows = load_rows(self.spark, self._cluster, source, self._run, columns)
+        rows = load_rows(spark, self._cluster, source, self._run, columns)
         timed = with_event_time(rows, event_time, watermark)
         self._sources.append(source)
         return timed
@@ -145,9 +146,6 @@ class App:
         starting: str = "earliest",
         options: Mapping[str, object] | None = None,
     ) -> Source:
-        # Whoever parses a schema needs a session.
-        spark = self.spark
-        assert spark is not None
         key_format, key_schema = read_key(key)
         source = Source(
             topic,
@@ -172,8 +170,9 @@ class App:
         on_error: OnError | None = None,
     ) -> Table:
         """Return a topic of which the latest value of each key counts, to look at or to join."""
+        spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error)
-        table = TopicTable(self.spark, self._cluster, source)
+        table = TopicTable(spark, self._cluster, source)
         self._sources.append(source)
         return table
 
