@@ -84,6 +84,20 @@ def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:
     ]
 
 
+def test_behind_the_watermark_rows_are_dropped_and_without_a_time_they_stay(world: World) -> None:
+    orders, users = world.topic("orders"), world.topic("users")
+    stream = world.stream(orders, "user string, at timestamp", at="at")
+    rows = join_stream(stream, world.table(users, "user string", "name string"), how="left")
+    counted = rows.select("user", F.col("at").cast("long").alias("at"), "name")
+    put(world.broker, orders, (None, {"user": "ann", "at": "1970-01-01T00:01:40Z"}))
+    assert world.run(counted) == [("ann", 100, None)]
+    put(world.broker, users, *values(["ann"]))
+    late, early = "1970-01-01T00:01:00Z", "1970-01-01T00:01:35Z"
+    for time in (late, early, None):
+        put(world.broker, orders, (None, {"user": "ann", "at": time}))
+    assert world.run(counted) == [("ann", 95, "Ann"), ("ann", None, "Ann")]
+
+
 def test_what_cannot_be_joined_is_one_line(world: World) -> None:
     orders, users = world.topic("orders"), world.topic("users")
     stream = world.stream(orders, "id int, user string, name string")

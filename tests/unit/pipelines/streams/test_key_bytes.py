@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.streams.key_bytes import encode_key
+from moldau.pipelines.streams.key_bytes import encode_key, partition_of
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,9 @@ def test_bytes_are_javas(types: dict[str, str], key: object, data: bytes) -> Non
 def test_a_key_that_is_none_of_the_table(types: dict[str, str], key: object, words: str) -> None:
     with pytest.raises(PipelineError, match=words):
         encode_key(types, key)
+
+
+@pytest.mark.parametrize(("key", "partition"), [(b"21", 340), (b"foobar", 166)])
+def test_keys_are_where_javas_client_puts_them(key: bytes, partition: int) -> None:
+    # Java's hashes of these are -973932308 and -790332482.
+    assert partition_of(key, 1000) == partition

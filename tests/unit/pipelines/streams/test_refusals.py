@@ -17,8 +17,7 @@ from moldau.pipelines.streams.refusals import explain_refusal
             "leave the second one out",
         ),
         (
-            "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION] Invalid streaming output mode: append. "
-            "This output mode is not supported for streaming aggregations without watermark",
+            "This output mode is not supported for streaming aggregations without watermark on",
             'emit="changes"',
         ),
         ("[UNSUPPORTED_FEATURE.STATE_STORE_MULTIPLE_COLUMN_FAMILIES] The", "RocksDB"),
