@@ -1,4 +1,4 @@
-"""Tables in apps: joined, written to a compacted topic with their tombstones, and looked up there."""
+"""Tables in apps: joined, written to a topic with their tombstones, and looked up there."""
 
 import json
 
