@@ -58,7 +58,7 @@ def test_queries(apps: Apps) -> None:
         app.to(orders, "out", key="nobody")
     with pytest.raises(PipelineError, match="emit=final: without a watermark nothing is"):
         app.to(orders.groupBy("user").count(), "out", emit="final")
-    with pytest.raises(PipelineError, match="emit=changes: rows replace .* give key"):
+    with pytest.raises(PipelineError, match=r"emit=changes: rows replace .* give key"):
         app.to(orders.groupBy("user").count(), "out")
     with pytest.raises(OptionError, match="name=a/b: letters"):
         app.to(orders, "out", name="a/b")
@@ -82,7 +82,7 @@ def test_a_broker_that_is_not_there(apps: Apps) -> None:
 def test_a_topic_that_is_not_there(apps: Apps) -> None:
     app = apps.make()
     app.to(app.stream("missing", ORDERS), "out-of-missing")
-    with pytest.raises(PySparkException, match="missing"):
+    with pytest.raises(PySparkException, match="there is no topic missing: create it"):
         app.run(once=True)
 
 
