@@ -75,7 +75,7 @@ def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:
     put(world.broker, orders, (None, {"buyer": 7, "when": "2024-10-27T00:01:00Z"}))
     stream = world.stream(orders, "buyer int, when timestamp", at="when")
     table = world.table(users, "user int", "at timestamp, tags array<string>")
-    joined = join_stream(stream, table, on="buyer")
+    joined = join_stream(stream, table, on="buyer", late="drop")
     seconds = F.col("at").cast("double").alias("seconds")
     window = joined.groupBy(F.window("when", "1 minute"), "tags", "at").count()
     assert world.run(window.select("tags", seconds, "count")) == [
@@ -84,18 +84,20 @@ def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:
     ]
 
 
-def test_behind_the_watermark_rows_are_dropped_and_without_a_time_they_stay(world: World) -> None:
+@pytest.mark.parametrize("late", ["keep", "drop"])
+def test_rows_behind_the_watermark_are_kept_or_dropped(world: World, late: str) -> None:
     orders, users = world.topic("orders"), world.topic("users")
     stream = world.stream(orders, "user string, at timestamp", at="at")
-    rows = join_stream(stream, world.table(users, "user string", "name string"), how="left")
+    table = world.table(users, "user string", "name string")
+    rows = join_stream(stream, table, how="left", late=late)
     counted = rows.select("user", F.col("at").cast("long").alias("at"), "name")
     put(world.broker, orders, (None, {"user": "ann", "at": "1970-01-01T00:01:40Z"}))
     assert world.run(counted) == [("ann", 100, None)]
     put(world.broker, users, *values(["ann"]))
-    late, early = "1970-01-01T00:01:00Z", "1970-01-01T00:01:35Z"
-    for time in (late, early, None):
+    for time in ("1970-01-01T00:01:00Z", "1970-01-01T00:01:35Z", None):
         put(world.broker, orders, (None, {"user": "ann", "at": time}))
-    assert world.run(counted) == [("ann", 95, "Ann"), ("ann", None, "Ann")]
+    behind = [("ann", 60, "Ann")] if late == "keep" else []
+    assert world.run(counted) == [*behind, ("ann", 95, "Ann"), ("ann", None, "Ann")]
 
 
 def test_what_cannot_be_joined_is_one_line(world: World) -> None:

@@ -185,6 +185,7 @@ class App:
         *,
         on: str | Sequence[str] | None = None,
         how: str = "inner",
+        late: str = "keep",
     ) -> DataFrame: ...
 
     @overload
@@ -197,13 +198,15 @@ class App:
         *,
         on: str | Sequence[str] | None = None,
         how: str = "inner",
+        late: str = "keep",
     ) -> DataFrame | Table:
         """Return a stream's rows, each with the table's as it is then (`how`: inner, left).
 
-        `on` are the stream's columns that are the table's key. Of two tables, whose keys are
-        equal, it is a table (inner, left, outer).
+        `on` are the stream's columns that are the table's key. For a window behind the join say
+        `late="drop"`: the watermark goes on then, and rows behind it are dropped. Of two tables,
+        whose keys are equal, it is a table (inner, left, outer).
         """
-        return join(left, right, on=on, how=how)
+        return join(left, right, on=on, how=how, late=late)
 
     def to(
         self,

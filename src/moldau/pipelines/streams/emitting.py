@@ -41,10 +41,10 @@ def _check_changes(plan: Plan) -> None:
             'emit=changes: Spark gives session windows only when they are over; use emit="final", '
             "with a watermark"
         )
-    if len(plan.state) > 1:
+    if len(plan.groupings) > 1:
         raise PipelineError(
-            f"emit=changes: Spark cannot update {len(plan.state)} operators with state one behind "
-            "the other; write the first one's result to a topic, and read that"
+            f"emit=changes: Spark cannot update {len(plan.groupings)} aggregates one behind the "
+            "other; write the first one's result to a topic, and read that"
         )
 
 

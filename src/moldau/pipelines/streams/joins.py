@@ -18,6 +18,7 @@ from moldau.pipelines.streams.tables import KEY, PLACE, PLACE_TYPE, ROW, Table, 
 StreamJoin = Literal["inner", "left"]
 
 STREAM_JOINS: Final = ("inner", "left")
+LATE: Final = ("keep", "drop")
 STATE: Final = StructType([StructField(ROW, StringType())])
 EVENT: Final = "__event"
 TABLE_ROW: Final = "__table_row"
@@ -31,6 +32,7 @@ def join(
     *,
     on: str | Sequence[str] | None = None,
     how: str = "inner",
+    late: str = "keep",
 ) -> DataFrame | Table:
     """Join a stream with a table, which is a stream, or a table with a table, which is a table."""
     match left, right:
@@ -39,7 +41,7 @@ def join(
                 raise OptionError(f"on={on}: tables are joined by their keys; leave it out")
             return JoinedTable(left, right, how)
         case DataFrame(), Table():
-            return join_stream(left, right, on=on, how=how)
+            return join_stream(left, right, on=on, how=how, late=late)
         case DataFrame(), DataFrame():
             raise PipelineError(
                 "join: neither side is a table; use left.join(right, ...) of PySpark"
@@ -49,13 +51,21 @@ def join(
 
 
 def join_stream(
-    stream: DataFrame, table: Table, *, on: str | Sequence[str] | None = None, how: str = "inner"
+    stream: DataFrame,
+    table: Table,
+    *,
+    on: str | Sequence[str] | None = None,
+    how: str = "inner",
+    late: str = "keep",
 ) -> DataFrame:
     """Return the stream's rows with the columns of the table's value.
 
     `on` are the stream's columns that are the table's key, in its order; by default those of the
-    same names.
+    same names. `late="drop"` leaves out rows behind the watermark, which goes on behind the join
+    only then: Spark lets no late row through an operator that keeps it.
     """
+    if late not in LATE:
+        raise OptionError(f"late={late}: {' or '.join(LATE)} is allowed")
     if how not in STREAM_JOINS:
         raise OptionError(f"how={how}: {' or '.join(STREAM_JOINS)} is allowed")
     if not stream.isStreaming:
@@ -63,7 +73,7 @@ def join_stream(
     names = [on] if isinstance(on, str) else list(on or table.key.names)
     _check_key(stream.schema, names, table.key)
     check_names("join", stream.columns, table.value.names)
-    event = find_event_time(stream.schema)
+    event = find_event_time(stream.schema) if late == "drop" else None
     event_type = event.dataType if event else TimestampType()
     sides = _packed_stream(stream, names, event, how).unionAll(
         table.packed_changes().withColumn(EVENT, F.lit(None).cast(event_type))
@@ -79,7 +89,6 @@ def join_stream(
         StreamJoiner(is_inner=how == "inner"),
         output,
         "append",
-        # In event time Spark drops late rows, and lets the watermark through to what follows.
         "eventTime" if event else "none",
         eventTimeColumnName=EVENT if event else "",
     )
@@ -161,7 +170,7 @@ def _packed_stream(
         F.when(is_whole, key_column(stream.schema, names)).alias(KEY),
         F.lit(None).cast(PLACE_TYPE).alias(PLACE),
         pack(F.struct(*map(column, stream.columns))).alias(ROW),
-        column(event.name).alias(EVENT) if event else F.lit(None).cast("timestamp").alias(EVENT),
+        (column(event.name) if event else F.lit(None).cast("timestamp")).alias(EVENT),
     )
 
 
