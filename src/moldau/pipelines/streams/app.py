@@ -30,12 +30,7 @@ from moldau.pipelines.streams.sources import (
     read_key,
     with_event_time,
 )
-from moldau.pipelines.streams.starting import (
-    check_place,
-    create_topics,
-    start_stream,
-    wait_for_sources,
-)
+from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
 from moldau.pipelines.streams.tables import Table, TopicTable
 
 if TYPE_CHECKING:
@@ -281,11 +276,7 @@ class App:
         """Start all queries and return at once; `once` reads what is there and ends."""
         if not self.queries:
             raise PipelineError(f"app {self.name} has no queries: declare some with app.to")
-        started = []
-        for query in self.queries:
-            started.append(self.start_query(query, once=once))
-            wait_for_sources(started[-1])
-        return started
+        return [self.start_query(query, once=once) for query in self.queries]
 
     def stop(self) -> None:
         """Stop the queries that run; the session stays."""

@@ -1,6 +1,5 @@
 """Starts a query: its topic is created, its checkpoint looked at, its sink chosen."""
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 COMPACTED: Final = {"cleanup.policy": "compact"}
-LOOK_SECONDS: Final = 0.05
 
 
 def create_topics(client_config: Mapping[str, str], queries: Iterable[Query]) -> None:
@@ -98,13 +96,3 @@ def start_stream(
         if words is None:
             raise
         raise PipelineError(f"query {query.name}: {words}") from error
-
-
-def wait_for_sources(started: "StreamingQuery") -> None:
-    """Wait until a query has its sources, or has failed.
-
-    Spark gives each source's Python process ten seconds to start, which those of many queries
-    at once do not make on a busy machine.
-    """
-    while started.isActive and started.status["message"].startswith("Initializing"):
-        time.sleep(LOOK_SECONDS)
