@@ -40,6 +40,7 @@ class Orders:
     """What is sent, and what totals must come of it."""
 
     def __init__(self, broker: Broker, topic: str, seed: int) -> None:
+        self.broker = broker
         self.servers = broker.bootstrap_servers
         self.source = topic
         self.target = f"{topic}-totals"
@@ -121,9 +122,7 @@ def seed(record_property: Callable[[str, object], None]) -> int:
 @pytest.fixture
 def orders(topic: str, seed: int) -> Iterator[Orders]:
     with Broker() as broker:
-        made = Orders(broker, topic, seed)
-        made.broker = broker
-        yield made
+        yield Orders(broker, topic, seed)
 
 
 def wait_until(condition: Callable[[], bool], driver: Driver) -> None:
