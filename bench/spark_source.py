@@ -12,6 +12,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from bench.broker_load import PARTITIONS, Side
@@ -120,11 +121,11 @@ class MemoryStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"batches": 0}
 
-    def latestOffset(self) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: ARG002, N802
         return {"batches": 1}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:  # type: ignore[override]  # noqa: ARG002
-        return self._reader.partitions()
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return self._reader.partitions() if start != end else []
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return self._reader.read(partition)
