@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).parents[2]
-SECONDS_MAX = 240
+SECONDS_MAX = 600
 
 
 class Driver:

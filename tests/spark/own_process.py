@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SECONDS_MAX = 240
+SECONDS_MAX = 600
 
 
 def run_program(module: str, *arguments: str, python: str = sys.executable) -> object:
