@@ -15,8 +15,8 @@ from tests.spark.crashing_sink import POINTS, TASK_FAILURE, TIMEOUT_MS
 from tests.spark.drivers import run_driver
 from tests.spark.reading import open_transactions, read_values
 
-SAMPLE = ("task_after_flush", "commit_after_decision", "commit_half_ended")
 HALF_ENDED = "commit_half_ended"
+SAMPLE = ("task_after_flush", "commit_after_decision", HALF_ENDED)
 SAMPLE_OF_TIMEOUTS = ("commit_after_decision", HALF_ENDED)
 ALL = "MOLDAU_SINK_POINTS" in os.environ
 
