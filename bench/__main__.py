@@ -1,5 +1,10 @@
-"""`python -m bench [NAME[:PART] ...]`: run the benchmarks, print ratios, store them by commit."""
+"""`python -m bench [NAME[:PART] ...]`: run the benchmarks, print ratios, store them by commit.
 
+`--records N`, for suites that take it, is for a try: its results are not stored.
+"""
+
+import argparse
+import inspect
 import json
 import os
 import platform
@@ -23,6 +28,7 @@ SUITES = (
     "disk",
     "log",
     "records",
+    "spark",
     "testing",
 )
 RESULTS = Path(__file__).parent / "results"
@@ -30,21 +36,28 @@ RESULTS = Path(__file__).parent / "results"
 
 def main() -> int:
     """Run the named suites, or all of them."""
-    suites = sys.argv[1:] or SUITES
-    named = [suite.partition(":") for suite in suites]
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("suites", nargs="*", metavar="NAME[:PART]", default=SUITES)
+    parser.add_argument("--records", type=int)
+    given = parser.parse_args()
+    named = [suite.partition(":") for suite in given.suites]
     if unknown := sorted({suite for suite, _, _ in named} - set(SUITES)):
         sys.exit(f"bench: no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
     for suite, _, part in named:
         print(f"{suite}: measuring", flush=True)
         measure: Callable[..., Iterable[Row]] = import_module(f"bench.bench_{suite}").rows
         rows: list[Row] = []
+        fewer = {} if given.records is None else {"records": given.records}
+        if fewer.keys() - inspect.signature(measure).parameters:
+            sys.exit(f"bench: {suite} has no --records")
         try:
-            rows.extend(measure(*filter(None, [part])))
+            rows.extend(measure(*filter(None, [part]), **fewer))
         finally:
             # What was measured is kept, whatever became of the rest.
             if rows:
                 print(_table(rows))
-                _store(suite, rows)
+                if not fewer:
+                    _store(suite, rows)
     return 0
 
 

@@ -168,6 +168,28 @@ PROOFS = (
         {"MOLDAU_WORKER_KILLS": "50"},
         "groups",
     ),
+    Proof(
+        "the Spark sink, killed at every point",
+        ("tests/spark/test_sink_kills.py",),
+        {"MOLDAU_SINK_POINTS": "all"},
+        "pipelines",
+    ),
+    Proof(
+        "a stateful pipeline under fire",
+        ("tests/spark/test_exactly_once.py",),
+        {
+            "MOLDAU_PIPELINE_KILLS": "20",
+            "MOLDAU_PIPELINE_RESTARTS": "5",
+            "MOLDAU_PIPELINE_BATCHES": "1000",
+        },
+        "pipelines",
+    ),
+    Proof(
+        "Nexmark's queries",
+        ("tests/spark/nexmark",),
+        {"MOLDAU_NEXMARK_EVENTS": "1000000"},
+        "pipelines",
+    ),
 )
 
 

@@ -32,6 +32,14 @@ SERVER = (
 # Kafka Streams for the server's client; the newest client has no release of it yet.
 STREAMS = ("org.apache.kafka:kafka-streams:4.3.1", "org.rocksdb:rocksdbjni:10.1.3")
 
+# Spark's own connector: what of it is published together works on PySpark 4.2 and 4.3.
+SPARK_CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
+
 
 @cache
 def client_classpath() -> str:
@@ -48,6 +56,12 @@ def client_classpath() -> str:
 def streams_classpath() -> str:
     """Return the class path of Kafka Streams; skips the test as `server_classpath` does."""
     return os.pathsep.join((server_classpath(), _fetched(STREAMS)))
+
+
+@cache
+def spark_connector() -> str:
+    """Return the jars of Spark's own Kafka connector, as `spark.jars` wants them."""
+    return _fetched(SPARK_CONNECTOR).replace(os.pathsep, ",")
 
 
 def _fetched(artifacts: Sequence[str]) -> str:

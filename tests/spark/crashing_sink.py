@@ -31,19 +31,25 @@ POINTS = (
 )
 TASK_FAILURE = "task_failure"
 """No crash: the first attempt at a task of every batch fails."""
+TIMEOUT_MS = 600_000
+"""Longer than any batch takes: whoever wants it to pass moves the broker's clock."""
 
 
 class CrashingWriter(StreamWriter):
-    """Kills the driver and everything of its group when it comes to the point."""
+    """Kills the driver and everything of its group at a point, from a batch on.
+
+    Points are separated by commas: `task_failure` goes together with one of the others.
+    """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         options = dict(options)
-        self._point, _, self._batch = options.pop("crashpoint").partition(":")
+        self._points = options.pop("crashpoint").split(",")
         self._group = int(options.pop("crashgroup"))
         super().__init__(options, schema)
 
     def _reach(self, point: str, batch: int) -> None:
-        if (point, str(batch)) == (self._point, self._batch):
+        crash, _, first = self._points[-1].partition(":")
+        if crash == point and batch >= int(first):
             os.killpg(self._group, signal.SIGKILL)
             time.sleep(60)  # it comes soon
 
@@ -59,7 +65,7 @@ class CrashingWriter(StreamWriter):
                 yield rows.slice(0, 10)
                 if number == 0 and task.partitionId() == 1:
                     self._reach("task_mid_write", batch)
-                    if task.attemptNumber() == 0 and self._point == TASK_FAILURE:
+                    if task.attemptNumber() == 0 and TASK_FAILURE in self._points:
                         raise RuntimeError("the first attempt fails")
                 yield rows.slice(10)
 
@@ -112,6 +118,7 @@ def main(servers: str, topic: str, directory: str, point: str = "") -> None:
         .writeStream.format("crashing")
         .option("kafka.bootstrap.servers", servers)
         .option("topic", topic)
+        .option("transactionTimeoutMs", TIMEOUT_MS)
         .option("checkpointLocation", str(Path(directory, "checkpoint")))
         .option("crashpoint", point)
         .option("crashgroup", os.getpgid(0))

@@ -1,59 +1,55 @@
-"""Run by tests in a process of its own: say as JSON what a session on a master finds."""
+"""Run by tests in a process of its own: read and write a topic on a master, say what was found.
+
+The format is not registered: Spark finds it where the package is installed.
+"""
 
 import json
 import sys
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
+from pyspark import __version__
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.functions import udf
-from pyspark.sql.types import StructType
 
 from moldau.pipelines.session import get_session
 
-
-class Numbers(DataSource):
-    """The numbers from 0 to 3, each in a partition of its own."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "numbers"
-
-    def schema(self) -> str:
-        return "number int"
-
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        return NumberReader()
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
-class NumberReader(DataSourceReader):
-    def partitions(self) -> list[InputPartition]:
-        return [InputPartition(number) for number in range(4)]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
-        yield (partition.value,)
-
-
-def main(master: str) -> None:
+def main(master: str, servers: str, topic: str, directory: str) -> None:
     if master.startswith("connect:"):
         # A server of Spark Connect in this process: what a notebook on one brings along.
         SparkSession.builder.remote(master.removeprefix("connect:")).getOrCreate()
         session = get_session("on-master")
     else:
         session = get_session("on-master", master)
-    found: dict[str, object] = {"session": type(session).__module__}
-    session.dataSource.register(Numbers)
-    doubled = udf(lambda number: 2 * number, "int")
-    rows = session.read.format("numbers").load().select(doubled("number").alias("n")).collect()
-    found["rows"] = sorted(row.n for row in rows)
-    try:
-        session.read.format("moldau").load().collect()
-    except PySparkException as error:
-        found["is_ours"] = "moldau/pipelines/connector" in str(error)
+    where = {"kafka.bootstrap.servers": servers}
+
+    def louder(rows: "DataFrame") -> "DataFrame":
+        return rows.selectExpr("key", "upper(cast(value as string)) value")
+
+    batch = session.read.format("moldau").options(**where, subscribe=topic).load()
+    rows = batch.selectExpr("cast(value as string) value").collect()
+    louder(batch).write.format("moldau").options(**where, topic=f"{topic}-batch").mode(
+        "append"
+    ).save()
+    stream = session.readStream.format("moldau").options(**where, subscribe=topic)
+    query = (
+        louder(stream.option("startingOffsets", "earliest").load())
+        .writeStream.format("moldau")
+        .options(**where, topic=f"{topic}-stream", checkpointLocation=directory)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
     session.stop()
+    found = {
+        "session": type(session).__module__,
+        "version": __version__,
+        "rows": sorted(row.value for row in rows),
+    }
     sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,38 +1,62 @@
-"""Sessions on a cluster and on Spark Connect: Python sources run there, and ours is found."""
+"""The connector on a cluster, on Spark Connect, and on the oldest PySpark: found, read, written."""
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
+import pytest
+
 from moldau.pipelines.java import use_java
+from moldau.testing.broker import Broker
+from tests.spark.older_spark import OLDER, older_python
+from tests.spark.own_process import run_program
+from tests.spark.queries import fill
+from tests.spark.reading import open_transactions, read_values
 from tests.spark.standalone import standalone_cluster
 
-ON_MASTER = Path(__file__).with_name("on_master.py")
+CLASSIC = "pyspark.sql.session"
+CONNECT = "pyspark.sql.connect.session"
 
 
-def run_on(master: str) -> object:
-    """Return what a process finds that has a session of its own there."""
-    done = subprocess.run(
-        [sys.executable, str(ON_MASTER), master],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def topic(broker: Broker, topic: str) -> str:
+    """A topic with records, and two that copies go to."""
+    for name in (topic, f"{topic}-batch", f"{topic}-stream"):
+        broker.create_topic(name, partitions=2)
+    for partition in range(2):
+        fill(broker, topic, (f"{partition}-{n:03}-ab" for n in range(100)), partition)
+    return topic
 
 
-def test_a_standalone_cluster_runs_python_sources_and_finds_ours(tmp_path: Path) -> None:
+def check_on(
+    master: str, broker: Broker, topic: str, directory: Path, python: str = sys.executable
+) -> dict[str, object]:
+    """Read and write there; return what the session was."""
+    servers = broker.bootstrap_servers
+    arguments = (master, servers, topic, str(directory / "checkpoint"))
+    found = run_program("tests.spark.on_master", *arguments, python=python)
+    assert isinstance(found, dict)
+    sent = read_values(servers, topic)
+    assert found.pop("rows") == sorted(value.decode() for value in sent)
+    for copy in ("batch", "stream"):
+        written = read_values(servers, f"{topic}-{copy}")
+        assert written == {value.upper(): 1 for value in sent}
+    assert open_transactions(servers) == []
+    return found
+
+
+def test_a_standalone_cluster(broker: Broker, topic: str, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path) as master:
-        found = run_on(master)
-    assert found == {"session": "pyspark.sql.session", "rows": [0, 2, 4, 6], "is_ours": True}
+        found = check_on(master, broker, topic, tmp_path)
+    assert found == {"session": CLASSIC, "version": pyspark.__version__}
 
 
-def test_a_session_of_spark_connect_is_used_and_finds_ours() -> None:
+def test_spark_connect(broker: Broker, topic: str, tmp_path: Path) -> None:
     use_java()
-    found = run_on("connect:local[2]")
-    session = "pyspark.sql.connect.session"
-    assert found == {"session": session, "rows": [0, 2, 4, 6], "is_ours": True}
+    found = check_on("connect:local[2]", broker, topic, tmp_path)
+    assert found == {"session": CONNECT, "version": pyspark.__version__}
+
+
+def test_the_oldest_pyspark(broker: Broker, topic: str, tmp_path: Path) -> None:
+    found = check_on("local[2]", broker, topic, tmp_path, older_python())
+    assert str(found["version"]).startswith(OLDER)

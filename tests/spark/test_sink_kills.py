@@ -5,36 +5,25 @@ MOLDAU_SINK_POINTS=all kills at every point.
 
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from moldau.testing.broker import Broker
-from tests.spark.crashing_sink import POINTS, TASK_FAILURE
+from tests.spark.crashing_sink import POINTS, TASK_FAILURE, TIMEOUT_MS
+from tests.spark.drivers import run_driver
 from tests.spark.reading import open_transactions, read_values
 
-SAMPLE = ("task_after_flush", "commit_after_decision", "commit_half_ended")
-SECONDS_MAX = 240
+HALF_ENDED = "commit_half_ended"
+SAMPLE = ("task_after_flush", "commit_after_decision", HALF_ENDED)
+SAMPLE_OF_TIMEOUTS = ("commit_after_decision", HALF_ENDED)
+ALL = "MOLDAU_SINK_POINTS" in os.environ
 
 
-def run_driver(*arguments: str) -> int:
-    """Run a driver in a group of its own, to its end or its death."""
-    root = Path(__file__).parents[2]
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.crashing_sink", *arguments],
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": str(root)},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        return driver.wait(SECONDS_MAX)
-    finally:
-        if driver.poll() is None:
-            os.killpg(driver.pid, signal.SIGKILL)
+def run(*arguments: str) -> int:
+    """Run a driver to its end or its death."""
+    return run_driver("tests.spark.crashing_sink", *arguments)[0]
 
 
 def prepare(broker: Broker, topic: str, directory: Path) -> tuple[str, str, str]:
@@ -54,17 +43,37 @@ def check(broker: Broker, topic: str) -> None:
     assert open_transactions(broker.bootstrap_servers) == []
 
 
-@pytest.mark.parametrize("point", POINTS if os.environ.get("MOLDAU_SINK_POINTS") else SAMPLE)
+@pytest.mark.parametrize("point", POINTS if ALL else SAMPLE)
 def test_a_driver_that_is_killed_leaves_nothing_twice_and_nothing_out(
     broker: Broker, topic: str, tmp_path: Path, point: str
 ) -> None:
     arguments = prepare(broker, topic, tmp_path)
-    assert run_driver(*arguments, f"{point}:1") == -signal.SIGKILL
-    assert run_driver(*arguments) == 0
+    assert run(*arguments, f"{point}:1") == -signal.SIGKILL
+    assert run(*arguments) == 0
     check(broker, topic)
 
 
 def test_a_task_that_fails_is_tried_again(broker: Broker, topic: str, tmp_path: Path) -> None:
     arguments = prepare(broker, topic, tmp_path)
-    assert run_driver(*arguments, TASK_FAILURE) == 0
+    assert run(*arguments, TASK_FAILURE) == 0
     check(broker, topic)
+
+
+@pytest.mark.parametrize("point", POINTS if ALL else SAMPLE_OF_TIMEOUTS)
+def test_a_driver_that_is_down_for_longer_than_the_timeout_loses_nothing_silently(
+    topic: str, tmp_path: Path, point: str
+) -> None:
+    with Broker() as broker:
+        arguments = prepare(broker, topic, tmp_path)
+        assert run(*arguments, f"{point}:1") == -signal.SIGKILL
+        broker.clock.advance(f"{2 * TIMEOUT_MS} ms")
+        assert open_transactions(broker.bootstrap_servers) == []
+        code, said = run_driver("tests.spark.crashing_sink", *arguments)
+        if point == HALF_ENDED:
+            # A part of the batch is visible, and the rest is gone: that is said, every time.
+            assert code != 0
+            assert "batch 1: it was decided, but the broker has aborted" in said
+            assert f"timeout of {TIMEOUT_MS} ms" in said
+        else:
+            assert code == 0, said
+            check(broker, topic)

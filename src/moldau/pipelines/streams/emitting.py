@@ -2,7 +2,7 @@
 
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import EMITS, Emit, Mode
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import CUSTOM, Plan
 
 
 class GrowingStateWarning(UserWarning):
@@ -41,10 +41,12 @@ def _check_changes(plan: Plan) -> None:
             'emit=changes: Spark gives session windows only when they are over; use emit="final", '
             "with a watermark"
         )
-    if len(plan.groupings) > 1:
+    # A join with a table is none of those: it does not depend on the mode.
+    built_in = [each for each in plan.state if not each.startswith(CUSTOM)]
+    if len(built_in) > 1:
         raise PipelineError(
-            f"emit=changes: Spark cannot update {len(plan.groupings)} aggregates one behind the "
-            "other; write the first one's result to a topic, and read that"
+            f"emit=changes: Spark cannot update {len(built_in)} operators with state one behind "
+            "the other; write the first one's result to a topic, and read that"
         )
 
 

@@ -11,6 +11,7 @@ WINDOW = Plan(("t",), ("Aggregate",), ("window#1-T10ms",), updates=False)
 TOTAL = Plan(("t",), ("Aggregate",), ("user#1",), updates=False)
 SESSION = Plan(("t",), ("Aggregate",), ("session_window#1-T10ms",), updates=False)
 CHAIN = Plan(("t",), ("Aggregate", "Deduplicate"), ("window#1-T10ms",), updates=False)
+JOINED = Plan(("t",), ("TransformWithState", "Aggregate"), ("user#1",), updates=False)
 UPDATING = Plan(("t",), ("TransformWithState",), (), updates=True)
 
 
@@ -26,6 +27,7 @@ def test_defaults() -> None:
 def test_what_was_chosen() -> None:
     assert choose_emit(ROWS, "changes") == ("changes", "append")
     assert choose_emit(WINDOW, "changes") == ("changes", "update")
+    assert choose_emit(JOINED, "changes") == ("changes", "update")
 
 
 def test_what_cannot_be_had() -> None:
