@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody does
 
 from moldau.client.errors import ClientError
@@ -79,11 +78,12 @@ def test_a_broker_that_is_not_there(apps: Apps) -> None:
         app.start()
 
 
-def test_a_topic_that_is_not_there(apps: Apps) -> None:
+def test_a_topic_that_is_not_there(apps: Apps, capsys: pytest.CaptureFixture[str]) -> None:
     app = apps.make()
     app.to(app.stream("missing", ORDERS), "out-of-missing")
-    with pytest.raises(PySparkException, match="there is no topic missing: create it"):
+    with pytest.raises(SystemExit, match="1"):
         app.run(once=True)
+    assert "out-of-missing: there is no topic missing: create it" in capsys.readouterr().err
 
 
 def test_a_change_of_code_that_the_checkpoint_cannot_take(

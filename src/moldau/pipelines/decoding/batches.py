@@ -64,5 +64,6 @@ def failure(topic: str, partition: int | str, offset: int | str, reason: str) ->
     """Return what a user reads about a record that does not decode."""
     return (
         f"topic {topic}, partition {partition}, offset {offset} does not decode: {reason}; "
-        f"mend the format or schema, or leave such records out by decodeErrors=skip"
+        f"mend the format or schema, or leave such records out: decodeErrors=skip, "
+        "on_error in an app"
     )

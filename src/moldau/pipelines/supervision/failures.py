@@ -34,6 +34,8 @@ _BAD_PLAN_STATES: Final = "42"
 """SQL states that begin so: what was asked for makes no sense, today or tomorrow."""
 _MISSING_FILE_STATE: Final = "42K03"
 """Except for this one: a file that is not there, which may come."""
+_RAISED_STATE: Final = "P0001"
+"""Of `raise_error`: a record that is wrong, such as one that does not decode, stays wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,7 @@ def read_failure(text: str) -> Failure:
         return Failure(_one_line(ours[1]), _is_final(ours[0]), text)
     if _TRACE in bare:
         return Failure(_read_trace(bare), is_final=False, text=text)
-    is_bad_plan = any(
-        state.startswith(_BAD_PLAN_STATES) and state != _MISSING_FILE_STATE for state in states
-    )
-    return Failure(_first_sentence(bare), is_bad_plan, text)
+    return Failure(_first_sentence(bare), any(map(_is_final_state, states)), text)
 
 
 def _find_ours(text: str) -> tuple[type[Exception], str] | None:
@@ -82,6 +81,12 @@ def _find_ours(text: str) -> tuple[type[Exception], str] | None:
         if isinstance(kind, type) and issubclass(kind, PipelineError | ClientError):
             return kind, message
     return None
+
+
+def _is_final_state(state: str) -> bool:
+    if state == _RAISED_STATE:
+        return True
+    return state.startswith(_BAD_PLAN_STATES) and state != _MISSING_FILE_STATE
 
 
 def _is_final(kind: type[Exception]) -> bool:

@@ -61,6 +61,14 @@ LINES = {
             "were deleted); set failOnDataLoss to false to go on with what is there"
         ),
     ),
+    "record-that-does-not-decode": (
+        True,
+        (
+            "topic orders, partition 0, offset 0 does not decode: value: it is not JSON of the "
+            "schema; mend the format or schema, or leave such records out: decodeErrors=skip, "
+            "on_error in an app"
+        ),
+    ),
     "unreachable-broker": (
         False,
         "cannot connect to localhost:1 (Connection refused): is a broker running there?",
