@@ -89,10 +89,16 @@ def load_rows(
 
     What does not decode is an error, or left out; `load_undecodable` has it then.
     """
-    errors: DecodeErrors = "fail" if source.on_error == "fail" else "skip"
     has_key = source.key_schema is not None
-    decoded = _load(spark, cluster, source, run, errors, (*(["key"] * has_key), "value", *columns))
-    chosen = [*_key_columns(source), *_value_columns(decoded)]
+    decoded = load_records(
+        spark,
+        cluster,
+        source,
+        run,
+        decode_errors(source),
+        (*(["key"] * has_key), "value", *columns),
+    )
+    chosen = [*key_columns(source), *_value_columns(decoded)]
     rows = decoded.select(*chosen, *(F.col(name).alias(f"_{name}") for name in columns))
     for name in rows.columns:
         if rows.columns.count(name) > 1:
@@ -103,21 +109,29 @@ def load_rows(
     return rows
 
 
+def decode_errors(source: Source) -> DecodeErrors:
+    """Return what becomes of a record that does not decode, for those who read the others."""
+    return "fail" if source.on_error == "fail" else "skip"
+
+
 def load_undecodable(
     spark: SparkSession, cluster: Cluster, source: Source, run: RunOptions
 ) -> DataFrame:
     """Return the records that do not decode, as they came, each with its `reason`."""
-    return _load(spark, cluster, source, run, "only", ("key", "value", *PLACE, "headers"))
+    return load_records(spark, cluster, source, run, "only", ("key", "value", *PLACE, "headers"))
 
 
-def _load(
+def load_records(
     spark: SparkSession,
     cluster: Cluster,
     source: Source,
     run: RunOptions,
     errors: DecodeErrors,
     columns: Sequence[str],
+    *,
+    is_batch: bool = False,
 ) -> DataFrame:
+    """Return a topic's records with these columns, key and value decoded: a stream or a batch."""
     json_schemas = _json_schemas(source)
     needed = list(columns)
     if json_schemas and errors == "fail":
@@ -135,7 +149,8 @@ def _load(
     }
     # Asked here, what is wrong is one line; asked by Spark, it is a trace of two languages.
     read_source_options(options)
-    rows = spark.readStream.format("moldau").options(**options).load()
+    reader = spark.read if is_batch else spark.readStream
+    rows = reader.format("moldau").options(**options).load()
     if is_bounded:
         rows = rows.filter(_is_within(run))
     return decode_json(rows, json_schemas, errors) if json_schemas else rows
@@ -180,7 +195,8 @@ def _decoding(source: Source, errors: DecodeErrors) -> dict[str, str]:
     return options
 
 
-def _key_columns(source: Source) -> list[Column]:
+def key_columns(source: Source) -> list[Column]:
+    """Return the columns that a decoded key has."""
     if source.key_schema is None:
         return []
     if source.key_format == "json":

@@ -1,0 +1,72 @@
+"""One key's value, by the client alone: no Spark job runs for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from moldau._native.accumulator import murmur2
+from moldau.kernel.ids import TopicPartition
+from moldau.pipelines.connector.cluster_offsets import ClusterOffsets
+from moldau.pipelines.connector.planning import OffsetRange
+from moldau.pipelines.connector.reading import read_range
+from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.decoding.decoder import in_one_line
+from moldau.pipelines.decoding.formats import make_decoder
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.streams.declared import Source
+from moldau.pipelines.streams.json_rows import read_json
+from moldau.pipelines.streams.key_bytes import encode_key
+from moldau.pipelines.streams.sources import Cluster
+
+
+class Lookup:
+    """Looks for keys of one topic, each in the partition that it belongs to."""
+
+    def __init__(
+        self, cluster: Cluster, source: Source, key: StructType, value: StructType
+    ) -> None:
+        self._source = source
+        self._key_types = {each.name: each.dataType.simpleString() for each in key.fields}
+        self._value = value
+        self._options = read_source_options(
+            {**cluster.options, "subscribe": source.topic, "columns": "key,value"}
+        )
+
+    def get(self, key: object) -> dict[str, Any] | None:
+        """Return the latest value that decodes, None if that is a tombstone or there is none."""
+        wanted = encode_key(self._key_types, key)
+        for data in reversed(list(self._find(wanted))):
+            if data is None:
+                return None
+            try:
+                return self._decode(data)
+            except (ValueError, TypeError) as error:
+                if self._source.on_error == "fail":
+                    raise PipelineError(
+                        f"topic {self._source.topic}, key {key!r} does not decode: "
+                        f"{in_one_line(error)}"
+                    ) from error
+        return None
+
+    def _find(self, wanted: bytes) -> Iterator[bytes | None]:
+        """Yield all values of a key, from the log's beginning on."""
+        with ClusterOffsets(self._options) as cluster:
+            count = len(cluster.require_partitions())
+            place = TopicPartition(self._source.topic, murmur2(wanted) % count)
+            start, end = cluster.earliest([place])[place], cluster.latest([place])[place]
+        for batch in read_range(OffsetRange(place, start, max(start, end)), self._options):
+            found = batch.filter(pc.equal(batch.column("key"), pa.scalar(wanted, pa.binary())))
+            yield from found.column("value").to_pylist()
+
+    def _decode(self, data: bytes) -> dict[str, Any]:
+        source = self._source
+        if source.value_format == "json":
+            return read_json(data, self._value)
+        decoded = make_decoder(source.value_format, source.value_schema).decode(pa.array([data]))
+        for reason in decoded.reasons.values():
+            raise ValueError(reason)
+        value = decoded.values[0].as_py()
+        return value if isinstance(value, dict) else {"value": value}

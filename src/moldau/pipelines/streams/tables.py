@@ -1,0 +1,143 @@
+"""Tables: topics of which the latest record of each key counts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.streams.declared import Source
+from moldau.pipelines.streams.lookup import Lookup
+from moldau.pipelines.streams.packing import pack
+from moldau.pipelines.streams.run_options import RunOptions
+from moldau.pipelines.streams.sources import Cluster, decode_errors, key_columns, load_records
+
+IS_DELETED: Final = "is_deleted"
+KEY: Final = "__key"
+PLACE: Final = "__place"
+PLACE_TYPE: Final = "struct<partition: int, offset: bigint, timestamp_us: bigint>"
+ROW: Final = "__row"
+VALUE: Final = "__value"
+
+
+def column(name: str) -> Column:
+    """Return the column of exactly this name, whatever is in it."""
+    return F.col(f"`{name.replace('`', '``')}`")
+
+
+class Table(ABC):
+    """Rows by key, of which each has one value at a time."""
+
+    key: StructType
+    """The key's columns."""
+    value: StructType
+    """The value's columns."""
+
+    @abstractmethod
+    def snapshot(self) -> DataFrame:
+        """Return the latest row of each key, as a batch."""
+
+    @abstractmethod
+    def get(self, key: object) -> dict[str, Any] | None:
+        """Return the latest value of a key, None if there is none."""
+
+    @abstractmethod
+    def changed_rows(self) -> DataFrame:
+        """Return a stream: the key's columns, the value as a struct or null, and its place."""
+
+    def changes(self) -> DataFrame:
+        """Return a stream of changes: the key's columns, the value's, and `is_deleted`.
+
+        Where that is true, the value's are null.
+        """
+        is_deleted = column(VALUE).isNull().alias(IS_DELETED)
+        return self.changed_rows().select(*self._keys(), f"{VALUE}.*", is_deleted)
+
+    def records(self) -> DataFrame:
+        """Return a stream for a sink: the key's columns and `value`, null for what is deleted."""
+        value = F.to_json(column(VALUE), KEY_JSON)
+        return self.changed_rows().select(*self._keys(), value.alias("value"))
+
+    def packed_changes(self) -> DataFrame:
+        """Return a stream for a join: the key's bytes, where the record is, its row as a text."""
+        rows = self.changed_rows()
+        key = key_column(rows.schema, self.key.names).alias(KEY)
+        return rows.select(key, PLACE, pack(column(VALUE)).alias(ROW))
+
+    def _keys(self) -> list[Column]:
+        return [column(name) for name in self.key.names]
+
+
+class TopicTable(Table):
+    """A topic as a table."""
+
+    def __init__(self, spark: SparkSession, cluster: Cluster, source: Source) -> None:
+        if source.key_schema is None:
+            raise PipelineError(
+                f'topic {source.topic}: a table needs a key; name its columns: key="id string"'
+            )
+        self._spark = spark
+        self._cluster = cluster
+        # Half a table is none, wherever the streams beside it begin.
+        self._source = replace(source, starting="earliest")
+        self.topic = source.topic
+        rows = self.changed_rows().schema
+        value = rows[VALUE].dataType
+        assert isinstance(value, StructType)
+        self.key = StructType([each for each in rows.fields if each.name not in {VALUE, PLACE}])
+        self.value = value
+        check_names(f"table {source.topic}", [*self.key.names, IS_DELETED], value.names)
+
+    def changed_rows(self) -> DataFrame:
+        """Return a stream of all records that have a key, from the first one on."""
+        return self._load(is_batch=False)
+
+    def snapshot(self) -> DataFrame:
+        """Return the latest row of each key, as a batch; all of the topic is read for it."""
+        rows = self._load(is_batch=True)
+        keys = self._keys()
+        # As `LatestRecord` has it: by offsets in a partition, by times between them.
+        latest = F.max_by(F.struct(VALUE, PLACE), f"{PLACE}.offset").alias(ROW)
+        partitions = rows.groupBy(*keys, f"{PLACE}.partition").agg(latest)
+        value = F.max_by(f"{ROW}.{VALUE}", f"{ROW}.{PLACE}.timestamp_us").alias(VALUE)
+        rows = partitions.groupBy(*keys).agg(value)
+        return rows.filter(column(VALUE).isNotNull()).select(*keys, f"{VALUE}.*")
+
+    def get(self, key: object) -> dict[str, Any] | None:
+        """Return the latest value of a key, None if there is none.
+
+        No Spark job runs for it: the client reads the key's partition, all of it, so this is for
+        tests and for a look now and then. A key of several columns is a tuple or a dict.
+        """
+        return Lookup(self._cluster, self._source, self.key, self.value).get(key)
+
+    def _load(self, *, is_batch: bool) -> DataFrame:
+        source = self._source
+        errors = decode_errors(source)
+        wanted = ("key", "value", "partition", "offset", "timestamp")
+        records = load_records(
+            self._spark, self._cluster, source, RunOptions(), errors, wanted, is_batch=is_batch
+        )
+        value = F.col("value")
+        if not isinstance(records.schema["value"].dataType, StructType):
+            value = F.when(value.isNotNull(), F.struct(value))
+        time = F.unix_micros("timestamp").alias("timestamp_us")
+        place = F.struct("partition", "offset", time).alias(PLACE)
+        # A record without a key is of no row, as in Kafka Streams.
+        keyed = records.filter(F.col("key").isNotNull())
+        return keyed.select(*key_columns(source), place, value.alias(VALUE))
+
+
+def check_names(where: str, taken: Sequence[str], added: Sequence[str]) -> None:
+    """Refuse columns whose names are there already; Spark does not tell a from A."""
+    known = {name.lower() for name in taken}
+    for name in added:
+        if name.lower() in known:
+            raise PipelineError(
+                f"{where}: there are two columns {name}; rename one, or leave it out of the schema"
+            )
