@@ -1,6 +1,7 @@
 """One Spark session and one broker for all tests of a process; each test has topics of its own."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ from moldau.testing.broker import Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.spark.apps import Apps
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,11 @@ def broker() -> Iterator[Broker]:
 def topic(request: pytest.FixtureRequest) -> str:
     """A name for a topic that no other test uses."""
     return "".join(c if c.isalnum() else "-" for c in request.node.nodeid)[-200:]
+
+
+@pytest.fixture
+def apps(spark: "SparkSession", broker: Broker, topic: str, tmp_path: Path) -> "Apps":
+    """Runs of one app, with a folder of its own."""
+    from tests.spark.apps import Apps
+
+    return Apps(broker, topic[-60:], tmp_path)

@@ -10,12 +10,14 @@ from typing import Any, Final, Self, TypeAlias
 
 from pyspark.errors import PySparkException
 
-from moldau import Admin, Consumer, Producer, Record, TopicPartition
+from moldau import Admin, Consumer, KafkaError, Producer, Record, TopicPartition
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.session import get_session
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Query, Source
 from moldau.pipelines.streams.run_options import RunOptions, run_with
+from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.tables import TopicTable
 from moldau.pipelines.streams.time_records import TIME_HEADER
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
@@ -191,6 +193,13 @@ class Pipeline:
 
     # What the app writes.
 
+    def table(self, topic: str) -> TopicTable:
+        """Return a table that the app reads, to look at: `t.table("users").get("ann")`."""
+        source = self._source(topic)
+        if source.key_schema is None:
+            raise PipelineError(f"topic {topic} is no table of app {self.app.name}: it has no key")
+        return TopicTable(self.app.spark, Cluster(self.broker.bootstrap_servers, {}), source)
+
     def rows(self, topic: str) -> list[Any]:
         """Return what was written to a topic: JSON as Python has it, None for a tombstone."""
         return [decode_row(record.value) for record in self.records(topic)]
@@ -206,7 +215,7 @@ class Pipeline:
         with Admin(servers) as admin:
             wanted = dict.fromkeys(places, "latest")
             ends = admin.list_offsets(wanted, isolation_level="read_committed")
-        last = {place: get_or_raise(end).offset for place, end in ends.items()}
+        last = {place: _offset(end) for place, end in ends.items()}
         found: list[Record] = []
         with Consumer(
             servers, auto_offset_reset="earliest", isolation_level="read_committed"
@@ -216,6 +225,12 @@ class Pipeline:
                 found += consumer.poll(timeout_ms=100)
         rows = [each for each in found if all(name != TIME_HEADER for name, _ in each.headers)]
         return sorted(rows, key=lambda each: (each.partition, each.offset))
+
+
+def _offset(listed: ListedOffset | KafkaError) -> int:
+    if isinstance(listed, KafkaError):
+        raise listed
+    return listed.offset
 
 
 def _declare_again(declaration: Declaration) -> Callable[[], App]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
@@ -22,6 +22,7 @@ from moldau.pipelines.streams.dead_letters import (
 )
 from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source
 from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
+from moldau.pipelines.streams.joins import join
 from moldau.pipelines.streams.outputs import encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
@@ -34,6 +35,7 @@ from moldau.pipelines.streams.sources import (
     with_event_time,
 )
 from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
+from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
 
 if TYPE_CHECKING:
@@ -170,9 +172,52 @@ class App:
         check_format(source)
         return source
 
+    def table(
+        self,
+        topic: str,
+        key: str,
+        schema: str | StructType | None = None,
+        *,
+        format: str = "json",  # noqa: A002 - as Spark calls it
+        on_error: OnError | None = None,
+    ) -> Table:
+        """Return a topic of which the latest value of each key counts, to look at or to join."""
+        source = self._source(topic, schema, key, format, on_error)
+        table = TopicTable(self.spark, self._cluster, source)
+        self._sources.append(source)
+        return table
+
+    @overload
+    def join(
+        self,
+        left: DataFrame,
+        right: Table,
+        *,
+        on: str | Sequence[str] | None = None,
+        how: str = "inner",
+    ) -> DataFrame: ...
+
+    @overload
+    def join(self, left: Table, right: Table, *, how: str = "inner") -> Table: ...
+
+    def join(
+        self,
+        left: DataFrame | Table,
+        right: Table,
+        *,
+        on: str | Sequence[str] | None = None,
+        how: str = "inner",
+    ) -> DataFrame | Table:
+        """Return a stream's rows, each with the table's as it is then (`how`: inner, left).
+
+        `on` are the stream's columns that are the table's key. Of two tables, whose keys are
+        equal, it is a table (inner, left, outer).
+        """
+        return join(left, right, on=on, how=how)
+
     def to(
         self,
-        rows: DataFrame,
+        rows: DataFrame | Table,
         topic: str,
         *,
         key: str | Sequence[str] | None = None,
@@ -183,24 +228,34 @@ class App:
         """Declare a query that writes rows to a topic, exactly once.
 
         The value is JSON of all columns, the key that of `key`'s. Aggregates emit `final`, each
-        window once, when the watermark passes it, or `changes`, every batch's new results.
+        window once, when the watermark passes it, or `changes`, every batch's new results. Of a
+        table, all changes are written, by its own key.
         """
+        keys = [key] if isinstance(key, str) else list(key or ())
+        if isinstance(rows, Table):
+            if keys or emit == "final":
+                raise OptionError("a table has a key, and changes: leave key and emit out")
+            keys, emit = rows.key.names, "changes"
+            rows = rows.records()
         plan = explain(rows)
         chosen, mode = choose_emit(plan, emit)
+        if chosen == "changes" and not keys:
+            raise PipelineError(
+                "emit=changes: rows replace those before them that have the same key; give key"
+            )
         query_name = check_name("name", name or topic)
         if self._run.into is not None:
             topic = self._run.into.replace("{query}", query_name)
             # A backfill never goes on from the checkpoint of the query itself.
             query_name = f"{query_name}@{topic}"
         self._check_new(query_name, topic)
-        growth = describe_growth(plan)
-        if growth is not None:
-            warnings.warn(f"query {query_name}: {growth}", GrowingStateWarning, stacklevel=2)
-        keys = [key] if isinstance(key, str) else list(key or ())
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
             query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
         )
+        growth = describe_growth(plan)
+        if growth is not None:
+            warnings.warn(f"query {query_name}: {growth}", GrowingStateWarning, stacklevel=2)
         self._queries.append(query)
         return query
 
@@ -256,9 +311,9 @@ class App:
         if not is_fine:
             sys.exit(1)
 
-    def preview(self, df: DataFrame, rows: int = 10) -> list[Row]:
+    def preview(self, df: DataFrame | Table, rows: int = 10) -> list[Row]:
         """Return some rows of what is there now; nothing is written, no checkpoint is kept."""
-        return take_rows(self.spark, df, rows)
+        return take_rows(self.spark, df.snapshot() if isinstance(df, Table) else df, rows)
 
 
 def _file_of(frame: FrameType | None) -> str | None:

@@ -1,0 +1,45 @@
+"""Which results a query writes, by what it does."""
+
+import pytest
+
+from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.streams.emitting import choose_emit, describe_growth
+from moldau.pipelines.streams.plan_text import Plan
+
+ROWS = Plan(("t",), (), (), updates=False)
+WINDOW = Plan(("t",), ("Aggregate",), ("window#1-T10ms",), updates=False)
+TOTAL = Plan(("t",), ("Aggregate",), ("user#1",), updates=False)
+SESSION = Plan(("t",), ("Aggregate",), ("session_window#1-T10ms",), updates=False)
+CHAIN = Plan(("t",), ("Aggregate", "Deduplicate"), ("window#1-T10ms",), updates=False)
+UPDATING = Plan(("t",), ("TransformWithState",), (), updates=True)
+
+
+def test_defaults() -> None:
+    assert choose_emit(ROWS, None) == ("final", "append")
+    assert choose_emit(WINDOW, None) == ("final", "append")
+    assert choose_emit(TOTAL, None) == ("changes", "update")
+    assert choose_emit(SESSION, None) == ("final", "append")
+    assert choose_emit(CHAIN, None) == ("final", "append")
+    assert choose_emit(UPDATING, None) == ("final", "update")
+
+
+def test_what_was_chosen() -> None:
+    assert choose_emit(ROWS, "changes") == ("changes", "append")
+    assert choose_emit(WINDOW, "changes") == ("changes", "update")
+
+
+def test_what_cannot_be_had() -> None:
+    with pytest.raises(OptionError, match="emit=always: changes or final is allowed"):
+        choose_emit(ROWS, "always")  # type: ignore[arg-type]
+    with pytest.raises(PipelineError, match="without a watermark nothing is ever final"):
+        choose_emit(TOTAL, "final")
+    with pytest.raises(PipelineError, match=r'session windows only .* use emit="final"'):
+        choose_emit(SESSION, "changes")
+    with pytest.raises(PipelineError, match="write the first one's result to a topic"):
+        choose_emit(CHAIN, "changes")
+
+
+def test_what_grows() -> None:
+    assert describe_growth(ROWS) is None
+    assert describe_growth(WINDOW) is None
+    assert "keeps every key for ever" in (describe_growth(TOTAL) or "")
