@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from pyspark.errors import PySparkException
 
-from moldau import Admin, Consumer, KafkaError, Producer, Record, TopicPartition
+from moldau import Producer, Record
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.session import get_session
 from moldau.pipelines.streams.app import App
@@ -23,6 +23,7 @@ from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
 from moldau.testing.broker import Broker, Settings
 from moldau.testing.durations import Duration, seconds_of
+from moldau.testing.reading import read_committed
 from moldau.testing.rows import decode_row, encode_lone_key, encode_row, encode_time, read_time
 from moldau.testing.waves import in_waves
 
@@ -77,7 +78,7 @@ class Pipeline:
             self.app = self._make()
             for topic in self._topics:
                 self.broker.create_topic(topic, partitions=self._partitions)
-            stack.callback(lambda: self.app.stop())
+            stack.callback(self._stop)
             self._stack = stack.pop_all()
         return self
 
@@ -92,6 +93,10 @@ class Pipeline:
     def _make(self) -> App:
         with run_with(self._options):
             return self._declare()
+
+    def _stop(self) -> None:
+        # The app of now: `restart` makes others.
+        self.app.stop()
 
     @property
     def _topics(self) -> list[str]:
@@ -206,43 +211,24 @@ class Pipeline:
 
     def records(self, topic: str) -> list[Record]:
         """Return a topic's committed records, with keys and headers as bytes."""
-        servers = self.broker.bootstrap_servers
         topics = self.broker.topics()
         if topic not in topics:
             names = ", ".join(name for name in sorted(topics) if not name.startswith("__"))
             raise PipelineError(f"there is no topic {topic}: there are {names or 'none'}")
-        places = [TopicPartition(topic, index) for index in range(topics[topic])]
-        with Admin(servers) as admin:
-            wanted = dict.fromkeys(places, "latest")
-            ends = admin.list_offsets(wanted, isolation_level="read_committed")
-        last = {place: _offset(end) for place, end in ends.items()}
-        found: list[Record] = []
-        with Consumer(
-            servers, auto_offset_reset="earliest", isolation_level="read_committed"
-        ) as consumer:
-            consumer.assign(places)
-            while any(consumer.position(place) < end for place, end in last.items()):
-                found += consumer.poll(timeout_ms=100)
-        rows = [each for each in found if all(name != TIME_HEADER for name, _ in each.headers)]
-        return sorted(rows, key=lambda each: (each.partition, each.offset))
-
-
-def _offset(listed: ListedOffset | KafkaError) -> int:
-    if isinstance(listed, KafkaError):
-        raise listed
-    return listed.offset
+        found = read_committed(self.broker.bootstrap_servers, topic, topics[topic])
+        return [each for each in found if all(name != TIME_HEADER for name, _ in each.headers)]
 
 
 def _declare_again(declaration: Declaration) -> Callable[[], App]:
-    match declaration:
-        case App(name=name, made_in=None):
-            raise PipelineError(
-                f"app {name} was made by a function, and is to be made again for the test's "
-                "broker: give that function to pipeline"
-            )
-        case App(name=name, made_in=str() as file):
-            return lambda: load_app(file, name)
-        case str() | Path() as file:
-            return lambda: load_app(str(file))
-        case _:
-            return declaration
+    if isinstance(declaration, str | Path):
+        path = str(declaration)
+        return lambda: load_app(path)
+    if not isinstance(declaration, App):
+        return declaration
+    name, file = declaration.name, declaration.made_in
+    if file is None:
+        raise PipelineError(
+            f"app {name} was made by a function, and is to be made again for the test's broker: "
+            "give that function to pipeline"
+        )
+    return lambda: load_app(file, name)
