@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from moldau.pipelines import App, PipelineError
-from moldau.pipelines import functions as F  # noqa: N812 - as everybody does
+from moldau.pipelines import App
 from moldau.testing import Pipeline
 
 Start = Callable[..., Pipeline]
