@@ -48,7 +48,6 @@ class World:
         self._cluster = Cluster(broker.bootstrap_servers, {})
         self._topic = topic
         self._folder = folder
-        self._runs: list[tuple[object, ...]] = []
 
     def topic(self, name: str, partitions: int = 1) -> str:
         """Create a topic."""
@@ -70,7 +69,7 @@ class World:
         key_format, key_schema = read_key(key)
         return Source(topic, value_format, schema, key_format, key_schema, "fail", "earliest")
 
-    def run(self, rows: "DataFrame") -> list[tuple[object, ...]]:
+    def run(self, rows: "DataFrame", mode: str = "append") -> list[tuple[object, ...]]:
         """Go on with a query from its checkpoint; return what it gives for what is there now."""
         found: list[tuple[object, ...]] = []
 
@@ -78,7 +77,8 @@ class World:
             found.extend(tuple(row) for row in batch.collect())
 
         query = (
-            rows.writeStream.foreachBatch(collect)
+            rows.writeStream.outputMode(mode)
+            .foreachBatch(collect)
             .option("checkpointLocation", str(self._folder / "checkpoint"))
             .trigger(availableNow=True)
             .start()

@@ -55,11 +55,15 @@ def test_a_stream_sees_the_table_as_it_is_when_its_rows_come(world: World) -> No
     assert world.run(rows) == [(6, "ann", None), (7, "bob", "Bob")]
 
 
-def test_an_inner_join_has_matches_only(world: World) -> None:
+def test_an_inner_join_has_matches_only_and_can_be_counted(world: World) -> None:
     orders, users = world.topic("orders"), world.topic("users")
     put(world.broker, users, *values(["ann", "bob"]), ("bob", None))
     put(world.broker, orders, order(1, "ann"), order(2, "bob"), order(3, None), order(4, "cid"))
-    assert world.run(enriched(world, orders, users, "inner")) == [(1, "ann", "Ann")]
+    counts = enriched(world, orders, users, "inner").groupBy("name").count()
+    assert world.run(counts, "update") == [("Ann", 1)]
+    put(world.broker, users, *values(["cid"]))
+    put(world.broker, orders, order(5, "ann"), order(6, "cid"))
+    assert world.run(counts, "update") == [("Ann", 2), ("Cid", 1)]
 
 
 def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:
@@ -78,6 +82,20 @@ def test_int_keys_all_types_and_a_window_behind_the_join(world: World) -> None:
         (["a", "b"], 1714557600.123456, 1),
         (["a", "b"], 1714557600.123456, 2),
     ]
+
+
+def test_behind_the_watermark_rows_are_dropped_and_without_a_time_they_stay(world: World) -> None:
+    orders, users = world.topic("orders"), world.topic("users")
+    stream = world.stream(orders, "user string, at timestamp", at="at")
+    rows = join_stream(stream, world.table(users, "user string", "name string"), how="left")
+    counted = rows.select("user", F.col("at").cast("long").alias("at"), "name")
+    put(world.broker, orders, (None, {"user": "ann", "at": "1970-01-01T00:01:40Z"}))
+    assert world.run(counted) == [("ann", 100, None)]
+    put(world.broker, users, *values(["ann"]))
+    late, early = "1970-01-01T00:01:00Z", "1970-01-01T00:01:35Z"
+    for time in (late, early, None):
+        put(world.broker, orders, (None, {"user": "ann", "at": time}))
+    assert world.run(counted) == [("ann", 95, "Ann"), ("ann", None, "Ann")]
 
 
 def test_what_cannot_be_joined_is_one_line(world: World) -> None:

@@ -18,7 +18,7 @@ EXAMPLES = """examples:
   moldau pipeline status shop                        in another terminal; `list` for all
   moldau pipeline stop shop
   moldau pipeline reset shop --query totals --to 2026-11-16T08:00
-  moldau pipeline run orders.py --query totals --once --from 7d --until 1d --into totals-again
+  moldau pipeline run orders.py --once --from 7d --until 1d --into '{query}-again'
   moldau pipeline retry-dead-letters shop --topic orders"""
 
 
@@ -91,7 +91,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-b",
+        "--bootstrap-server",
         "--bootstrap",
+        dest="bootstrap",
         metavar="HOST:PORT",
         help=f"a broker, instead of what the file says (${SERVER_VARIABLE})",
     )
@@ -104,7 +106,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="records since then: 7d (ago), 2026-11-16T08:00",
     )
     backfill.add_argument("--until", metavar="TIME", help="records before then (default: all)")
-    backfill.add_argument("--into", metavar="TOPIC", help="where to write, instead of the query's")
+    backfill.add_argument(
+        "--into",
+        metavar="TOPIC",
+        help="where to write, instead of the query's; {query} in it stands for the query's name",
+    )
     shown = parser.add_argument_group("what is shown")
     shown.add_argument("--json", action="store_true", help="a JSON object per query and batch")
     shown.add_argument(

@@ -61,6 +61,10 @@ class PipelineMetrics:
         self._rows = [status.to_json() for status in statuses]
         self._audience.show(statuses)
 
+    def render(self) -> str:
+        """Return the numbers of now, as text."""
+        return self._metrics.render()
+
     def _values(self, field: str) -> Iterator[tuple[str, float]]:
         return ((self._labels(row), row[field]) for row in self._rows if row[field] is not None)
 

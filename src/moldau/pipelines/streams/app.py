@@ -135,10 +135,11 @@ class App:
         `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`.
         A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
         """
+        spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
         columns = METADATA if metadata else ()
         needed = (*columns, *time_columns(columns, self._run))
-        rows = load_rows(self.spark, self._cluster, source, self._run, needed)
+        rows = load_rows(spark, self._cluster, source, self._run, needed)
         timed = with_event_time(rows, event_time, watermark)
         if self._run.is_test:
             timed = without_time_records(timed, event_time, columns)
@@ -155,9 +156,6 @@ class App:
         starting: str = "earliest",
         options: Mapping[str, object] | None = None,
     ) -> Source:
-        # Whoever parses a schema needs a session.
-        spark = self.spark
-        assert spark is not None
         key_format, key_schema = read_key(key)
         source = Source(
             topic,
@@ -182,8 +180,9 @@ class App:
         on_error: OnError | None = None,
     ) -> Table:
         """Return a topic of which the latest value of each key counts, to look at or to join."""
+        spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error)
-        table = TopicTable(self.spark, self._cluster, source)
+        table = TopicTable(spark, self._cluster, source)
         self._sources.append(source)
         return table
 
@@ -246,8 +245,10 @@ class App:
         query_name = check_name("name", name or topic)
         if self._run.into is not None:
             topic = self._run.into.replace("{query}", query_name)
-            # A backfill never goes on from the checkpoint of the query itself.
-            query_name = f"{query_name}@{topic}"
+            # A backfill never goes on from the checkpoint of the query itself, nor from that of
+            # another time.
+            begin, end = self._run.begin_ms or 0, self._run.end_ms or ""
+            query_name = f"{query_name}@{topic}@{begin}-{end}"
         self._check_new(query_name, topic)
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(

@@ -36,9 +36,8 @@ class Checkpoints:
         self.app_name = app_name
         self.base = (base or FOLDER).rstrip("/")
         self.is_uri = bool(_URI.match(self.base))
-        is_local = not self.is_uri or self.base.startswith("file:")
-        self.is_local = is_local
-        """Whether this machine's files are meant."""
+        self.is_local = not self.is_uri or self.base.startswith("file:")
+        """Whether it is among this machine's files."""
 
     def of(self, query_name: str) -> str:
         """Return a query's folder, as Spark is told."""

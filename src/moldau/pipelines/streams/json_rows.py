@@ -4,16 +4,18 @@ import json
 from base64 import b64decode
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     DateType,
     DecimalType,
     DoubleType,
     FloatType,
+    IntegralType,
     MapType,
     StringType,
     StructType,
@@ -21,13 +23,21 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from moldau.pipelines.decoding.decoder import in_one_line
+
 
 def read_json(data: bytes, schema: StructType) -> dict[str, Any]:
-    """Return the schema's fields: missing ones are None, others are left out."""
-    found = json.loads(data, parse_float=Decimal)
-    if not isinstance(found, dict):
-        raise TypeError("it is no JSON object")
-    return {each.name: _value(found.get(each.name), each.dataType) for each in schema.fields}
+    """Return the schema's fields: missing ones are None, others are left out.
+
+    Raises ValueError for what is not JSON of the schema.
+    """
+    try:
+        found = _value(json.loads(data, parse_float=Decimal), schema)
+    except (ValueError, TypeError, ArithmeticError, AttributeError) as error:
+        raise ValueError(f"it is not JSON of the schema: {in_one_line(error)}") from error
+    if found is None:
+        raise ValueError("it is empty")
+    return cast("dict[str, Any]", found)
 
 
 def _value(found: Any, kind: DataType) -> Any:  # noqa: PLR0911 - one for each type
@@ -53,5 +63,9 @@ def _value(found: Any, kind: DataType) -> Any:  # noqa: PLR0911 - one for each t
         case StringType() if not isinstance(found, str):
             # Spark has such a value's text, too.
             return json.dumps(found, separators=(",", ":"), default=float)
+        case IntegralType() | BooleanType() if isinstance(found, bool) != (
+            isinstance(kind, BooleanType)
+        ) or not isinstance(found, int):
+            raise TypeError(f"{found!r} is no {kind.simpleString()}")
         case _:
             return found

@@ -1,10 +1,11 @@
-"""A key as the bytes that Java's serializers write, without Spark."""
+"""A key as the bytes that Java's serializers write, and its partition, without Spark."""
 
 import json
 import struct
 from collections.abc import Mapping
 from typing import Final
 
+from moldau._native.accumulator import murmur2
 from moldau.pipelines.errors import PipelineError
 
 _NUMBERS: Final = {"int": struct.Struct(">i"), "bigint": struct.Struct(">q")}
@@ -23,7 +24,7 @@ def encode_key(types: Mapping[str, str], key: object) -> bytes:
             return key.encode()
         case ("binary", bytes() | bytearray()):
             return bytes(key)
-        case ("int" | "bigint", int()):
+        case ("int" | "bigint", int()) if not isinstance(key, bool):
             try:
                 return _NUMBERS[kind].pack(key)
             except struct.error:
@@ -32,6 +33,12 @@ def encode_key(types: Mapping[str, str], key: object) -> bytes:
             return _dump(key)
         case _:
             raise PipelineError(f"key {name}={key!r}: {kind} is wanted")
+
+
+def partition_of(key: bytes, partition_count: int) -> int:
+    """Return where Java's client, and ours, puts a key."""
+    # Without the sign bit, as Java has no numbers without sign.
+    return (murmur2(key) & 0x7FFF_FFFF) % partition_count
 
 
 def _encode_json(types: Mapping[str, str], key: object) -> bytes:

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from moldau._native.accumulator import murmur2
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.connector.cluster_offsets import ClusterOffsets
 from moldau.pipelines.connector.planning import OffsetRange
@@ -18,7 +17,7 @@ from moldau.pipelines.decoding.formats import make_decoder
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.json_rows import read_json
-from moldau.pipelines.streams.key_bytes import encode_key
+from moldau.pipelines.streams.key_bytes import encode_key, partition_of
 from moldau.pipelines.streams.sources import Cluster
 
 
@@ -43,7 +42,7 @@ class Lookup:
                 return None
             try:
                 return self._decode(data)
-            except (ValueError, TypeError) as error:
+            except ValueError as error:
                 if self._source.on_error == "fail":
                     raise PipelineError(
                         f"topic {self._source.topic}, key {key!r} does not decode: "
@@ -55,7 +54,7 @@ class Lookup:
         """Yield all values of a key, from the log's beginning on."""
         with ClusterOffsets(self._options) as cluster:
             count = len(cluster.require_partitions())
-            place = TopicPartition(self._source.topic, murmur2(wanted) % count)
+            place = TopicPartition(self._source.topic, partition_of(wanted, count))
             start, end = cluster.earliest([place])[place], cluster.latest([place])[place]
         for batch in read_range(OffsetRange(place, start, max(start, end)), self._options):
             found = batch.filter(pc.equal(batch.column("key"), pa.scalar(wanted, pa.binary())))

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import PySparkException
+
 from moldau.client.admin import Admin
 from moldau.client.errors import KafkaError
 from moldau.pipelines.connector.sink.settings import load_sink_settings
@@ -11,6 +13,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.foreach_batch import writer
 from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.refusals import explain_refusal
 from moldau.pipelines.streams.sources import Cluster
 from moldau.protocol.errors import ErrorCode
 
@@ -86,7 +89,10 @@ def start_stream(
     is_new = checkpoints.claim(query)
     try:
         return stream.start()
-    except BaseException:
+    except PySparkException as error:
         if is_new:
             checkpoints.release(query.name)
-        raise
+        words = explain_refusal(error)
+        if words is None:
+            raise
+        raise PipelineError(f"query {query.name}: {words}") from error

@@ -1,7 +1,8 @@
 """How a query is doing, in the numbers that people and scripts ask for."""
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from moldau.pipelines.supervision.restarts import Ended, Running, Starting, State, Waiting
@@ -27,6 +28,11 @@ class BatchNumbers:
     late_rows: int
     """Rows of this batch that came after the watermark, and were dropped."""
 
+    def at_rest(self, lag: int) -> "BatchNumbers":
+        """Return what holds while there is nothing to do after the batch."""
+        rate = None if self.rows_out_per_second is None else 0.0
+        return replace(self, rows_in_per_second=0.0, rows_out_per_second=rate, lag=lag)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryStatus:
@@ -48,6 +54,11 @@ class QueryStatus:
         row = asdict(self)
         numbers = row.pop("last") or dict.fromkeys(BatchNumbers.__slots__)
         return {**row, **numbers, "late_rows": self.late_rows}
+
+
+def is_idle(progress: Mapping[str, Any]) -> bool:
+    """Whether Spark tells, under the number of the next batch, that there is none yet."""
+    return "addBatch" not in progress.get("durationMs", {})
 
 
 def read_progress(progress: Mapping[str, Any]) -> BatchNumbers:
@@ -81,14 +92,25 @@ def _sum(operators: Iterable[Mapping[str, Any]], name: str) -> int:
 
 
 def _lag(source: Mapping[str, Any]) -> int:
-    ends, latest = source.get("endOffset"), source.get("latestOffset")
-    if not isinstance(ends, dict) or not isinstance(latest, dict):
-        return 0
+    ends, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
     return sum(
         max(0, offset - ends.get(topic, {}).get(partition, 0))
         for topic, offsets in latest.items()
         for partition, offset in offsets.items()
     )
+
+
+def _offsets(value: Any) -> Mapping[str, Mapping[str, int]]:
+    """Return offsets, which are text or what it says: that depends on the version and on Connect.
+
+    What is none is of a source that is none of ours.
+    """
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return {}
+    is_ours = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
+    return found if is_ours else {}
 
 
 def status_of(

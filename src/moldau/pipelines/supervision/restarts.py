@@ -160,7 +160,7 @@ class Restarts:
             return [Report(name, failure.line)]
         wait = self._wait_seconds(self._failures[name])
         self._states[name] = Waiting(now + wait, failure.line)
-        return [Report(name, f"{failure.line}; it starts again in {wait:.1f} s")]
+        return [Report(name, f"{failure.line.rstrip('.')}; it starts again in {wait:.1f} s")]
 
     def tick(self, now: float) -> list[Effect]:
         """Start those again whose time has come."""

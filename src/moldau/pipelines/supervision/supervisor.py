@@ -4,13 +4,14 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import (
     BatchNumbers,
     QueryStatus,
+    is_idle,
     read_progress,
     status_of,
 )
@@ -189,14 +190,11 @@ class _Watched:
 
     def read(self, batches: Iterable[Any]) -> None:
         for batch in batches:
-            numbers = read_progress(_fields(batch))
-            # While there is nothing to do, Spark tells of the next batch again and again.
-            if numbers.batch > self._read_to:
+            progress = json.loads(batch.json)
+            numbers = read_progress(progress)
+            if is_idle(progress):
+                self.last = self.last and self.last.at_rest(numbers.lag)
+            elif numbers.batch > self._read_to:
                 self.late_rows += numbers.late_rows
                 self._read_to = numbers.batch
-            self.last = numbers
-
-
-def _fields(progress: Any) -> Mapping[str, Any]:
-    fields: Mapping[str, Any] = json.loads(progress.json)
-    return fields
+                self.last = numbers
