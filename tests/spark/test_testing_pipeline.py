@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from moldau.pipelines import App
+from moldau.pipelines import App, PipelineError
+from moldau.pipelines import functions as F  # noqa: N812 - as everybody does
 from moldau.testing import Pipeline
 
 Start = Callable[..., Pipeline]
@@ -72,3 +73,61 @@ def test_a_restart_goes_on_from_the_checkpoint(pipeline: Start, app: App) -> Non
         assert t.rows("totals") == [{"user": "ann", "window": MINUTE, "total": 6.5}]
         assert [each["city"] for each in t.rows("orders-enriched")] == ["Prague", None]
         assert t.table("users").get("ann") is None
+
+
+def make_chain() -> App:
+    """Make an app of which one query reads what the other writes, and comes first."""
+    app = App("chain")
+    loud = app.stream("loud", schema="word string")
+    app.to(loud.select(F.concat("word", F.lit("!")).alias("word")), "louder", key="word")
+    words = app.stream("words", schema="word string", key="id int")
+    app.to(words.select(F.upper("word").alias("word")), "loud")
+    return app
+
+
+def test_a_query_sees_what_another_has_written(pipeline: Start) -> None:
+    with pipeline(make_chain, partitions=2) as t:
+        t.send("words", [{"id": 1, "word": "ahoj"}])
+        t.run()
+        assert t.rows("louder") == [{"word": "AHOJ!"}]
+        assert t.records("louder")[0].key == b"AHOJ!"
+        assert t.broker.topics()["louder"] == 2
+
+
+def test_mistakes_are_named(pipeline: Start) -> None:
+    with pytest.raises(PipelineError, match="app lone was made by a function"):
+        pipeline(App("lone"))
+    with pipeline(make_chain) as t:
+        with pytest.raises(PipelineError, match="does not read verbs: it reads loud, words"):
+            t.send("verbs", [])
+        with pytest.raises(PipelineError, match="a row has no id, which is its key"):
+            t.send("words", [{"word": "ahoj"}])
+        with pytest.raises(PipelineError, match="no stream has event_time=at; there is none"):
+            t.advance("at", "1 min")
+        with pytest.raises(PipelineError, match="there is no topic louder: there are words"):
+            t.rows("louder")
+        with pytest.raises(PipelineError, match="topic loud is no table of app chain"):
+            t.table("loud")
+
+
+def test_time_begins_with_the_first_row(pipeline: Start, app: App) -> None:
+    with (
+        pipeline(app) as t,
+        pytest.raises(PipelineError, match="no row with at was sent yet"),
+    ):
+        t.advance("at", "1 min")
+
+
+def test_a_query_that_fails_is_one_line(pipeline: Start) -> None:
+    def make() -> App:
+        app = App("broken")
+        app.to(app.stream("words", schema="word string"), "out")
+        return app
+
+    with pipeline(make) as t:
+        t.send("words", ["{"])
+        with pytest.raises(
+            PipelineError, match=r"^query out: .*topic words, partition 0"
+        ) as failed:
+            t.run()
+        assert "\n" not in str(failed.value)

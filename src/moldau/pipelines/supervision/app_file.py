@@ -28,7 +28,7 @@ def load_app(file: str, name: str | None = None) -> App:
     if not found:
         raise PipelineError(f'{file}: there is no app in it: make one with app = App("name")')
     if name is None:
-        raise PipelineError(f"{file} has several apps: say which one ({names})")
+        raise PipelineError(f"{file} has several apps: say which with --app ({names})")
     raise PipelineError(f"{file} has no app {name}: it has {names}")
 
 
