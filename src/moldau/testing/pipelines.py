@@ -19,13 +19,13 @@ from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.streams.sources import Cluster
 from moldau.pipelines.streams.tables import TopicTable
 from moldau.pipelines.streams.time_records import TIME_HEADER
+from moldau.pipelines.streams.waves import in_waves
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
 from moldau.testing.broker import Broker, Settings
 from moldau.testing.durations import Duration, seconds_of
 from moldau.testing.reading import read_committed
 from moldau.testing.rows import decode_row, encode_lone_key, encode_row, encode_time, read_time
-from moldau.testing.waves import in_waves
 
 Declaration: TypeAlias = App | str | Path | Callable[[], App]
 """An app that a file makes, that file, or a function that makes one."""

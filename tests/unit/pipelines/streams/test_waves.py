@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from moldau.testing.waves import in_waves
+from moldau.pipelines.streams.waves import in_waves
 
 
 def query(topic: str, *reads: str) -> Any:
