@@ -33,6 +33,9 @@ Declaration: TypeAlias = App | str | Path | Callable[[], App]
 CONFIGS: Final = {
     # One task writes all rows of a query: they come in one order, and nothing waits for others.
     "spark.sql.shuffle.partitions": "1",
+    # To compile a plan costs more than to run it uncompiled for a handful of rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # What a time without a zone means must not depend on the machine.
     "spark.sql.session.timeZone": "UTC",
 }

@@ -65,7 +65,10 @@ def spark() -> "Iterator[SparkSession]":
         pytest.fail(str(error), pytrace=False)
     from moldau.pipelines.session import get_session  # noqa: PLC0415
 
-    session = get_session("tests")
+    # Tests end before a JVM that compiles everything well has gained from that.
+    session = get_session(
+        "tests", configs={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    )
     yield session
     session.stop()
 
