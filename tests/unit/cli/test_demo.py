@@ -1,6 +1,7 @@
 """What the demo's shop invents, and how it is shown; tests/spark runs it."""
 
 import random
+import subprocess
 import sys
 from datetime import UTC, datetime
 
@@ -57,3 +58,21 @@ def test_a_terminal_is_drawn_anew(
     shown = capsys.readouterr().out
     assert shown.startswith("\033[H\033[Jmoldau demo\n")
     assert "MINUTE  USER  TOTAL\n08:00   ann    9.00\n" in shown
+
+
+WITHOUT_SPARK = """
+import sys
+sys.modules["pyspark"] = None
+from moldau.cli import main
+sys.exit(main(["demo"]))
+"""
+
+
+def test_without_spark_it_says_what_to_install() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "moldau: moldau needs PySpark 4.2 or newer: pip install 'moldau[spark]'\n"
+    )
