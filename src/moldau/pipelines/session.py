@@ -52,12 +52,15 @@ def get_session(
 
 def _choose_python(master: str | None) -> None:
     """Have workers run this Python: they need what is installed here."""
+    quick = str(_QUICK_PYTHON)
+    if os.environ.get("PYSPARK_PYTHON", quick) != quick:
+        return  # Somebody else has chosen.
     is_local = master is None or master.startswith("local")
-    if not is_local or any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_HOME")):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    elif "PYSPARK_PYTHON" not in os.environ:
-        os.environ["MOLDAU_PYTHON"] = sys.executable
-        os.environ["PYSPARK_PYTHON"] = str(_QUICK_PYTHON)
+    # Not for other machines, nor for another Spark than the one that is installed here.
+    if is_local and not {"PYSPARK_GATEWAY_PORT", "SPARK_HOME"} & os.environ.keys():
+        os.environ |= {"PYSPARK_PYTHON": quick, "MOLDAU_PYTHON": sys.executable}
+    else:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def _check_master(active: SparkSession, master: str | None) -> None:
