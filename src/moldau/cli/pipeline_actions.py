@@ -46,8 +46,8 @@ def _summary(name: str, run: RunFolder) -> dict[str, object]:
 
 def show_status(options: argparse.Namespace) -> None:
     """Show the queries of an app, as they are or as they were last."""
-    run, status = _find(options)
-    pid = run.find_pid()
+    run = _find(options)
+    status, pid = _read_status(run, options.app), run.find_pid()
     if options.json:
         for query in _queries(status, pid):
             print_json({"app": options.app, "pid": pid, **query})
@@ -83,7 +83,7 @@ def _duration(seconds: float) -> str:
 
 def stop(options: argparse.Namespace) -> int | None:
     """Ask the process that runs an app to end, and wait for it."""
-    run, _ = _find(options)
+    run = _find(options)
     pid = run.find_pid()
     if pid is None:
         complain(f"{options.app} does not run")
@@ -104,7 +104,8 @@ def stop(options: argparse.Namespace) -> int | None:
 
 def reset(options: argparse.Namespace) -> None:
     """Remove checkpoints, and note where their queries are to begin."""
-    run, status = _find(options)
+    run = _find(options)
+    status = _read_status(run, options.app)
     known = [query["query"] for query in status["queries"]]
     chosen = options.query or known
     if unknown := sorted(set(chosen) - set(known)):
@@ -156,13 +157,18 @@ def _base(options: argparse.Namespace) -> Path:
     return Path(options.checkpoints or FOLDER)
 
 
-def _find(options: argparse.Namespace) -> tuple[RunFolder, dict[str, Any]]:
+def _find(options: argparse.Namespace) -> RunFolder:
     runs = find_runs(_base(options))
-    run = runs.get(options.app)
-    status = None if run is None else run.read_status()
-    if run is None or status is None:
+    if options.app not in runs:
         raise CommandError(
             f"{options.app} has not run in {_base(options)}: "
             + (f"{', '.join(runs)} has" if runs else "nothing has; --checkpoints says where else")
         )
-    return run, status
+    return runs[options.app]
+
+
+def _read_status(run: RunFolder, app: str) -> dict[str, Any]:
+    status = run.read_status()
+    if status is None:
+        raise CommandError(f"{app}: no query has started yet: ask again in some seconds")
+    return status

@@ -62,6 +62,24 @@ def test_what_runs_show(capsys: pytest.CaptureFixture[str]) -> None:
     check_golden("pipeline", capsys.readouterr().out)
 
 
+def test_on_a_terminal_the_table_takes_its_own_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    shown = StatusTable()
+    shown.show(STATUSES)
+    assert all(len(line) <= 30 for line in capsys.readouterr().out.splitlines())
+    shown.show(STATUSES[:1])
+    assert capsys.readouterr().out.startswith("\033[4F\033[JQUERY")
+    shown.report("totals", "it broke")
+    said = capsys.readouterr()
+    assert said.err == "moldau: totals: it broke\n"
+    assert said.out.startswith("\033[2F\033[JQUERY")
+    shown.close()
+    assert capsys.readouterr().out == ""
+
+
 def test_json_is_printed_when_something_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = JsonLines()
     shown.show(STATUSES)

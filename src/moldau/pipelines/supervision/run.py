@@ -40,8 +40,7 @@ def run_app(
     folder = run_folder_of(app.checkpoints.local_folder, current_run_options().into)
     told = _Recorded(app, folder, audience or Complaints())
     supervisor = Supervisor(chosen, start, told, once=once)
-    # Spark's handler of signals is there from now on, and ours takes its place.
-    assert app.spark is not None
+    # Queries have a session, so Spark's handler of signals is there, and ours takes its place.
     with folder.hold(app.name), stop_on_signals(supervisor.ask_to_stop):
         try:
             return supervisor.run()
@@ -53,7 +52,7 @@ def run_app(
 def _choose(app: "App", wanted: Collection[str]) -> "dict[str, Query]":
     if not app.queries:
         raise PipelineError(f"app {app.name} has no query: declare one with app.to(rows, topic)")
-    # A backfill's is called QUERY@TOPIC.
+    # A backfill's has more behind an @.
     known = {query.name.partition("@")[0]: query for query in app.queries}
     if missing := sorted(set(wanted) - known.keys()):
         raise PipelineError(f"app {app.name} has no query {missing[0]}: it has {', '.join(known)}")
