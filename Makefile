@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run check test fuzz soak asan bench clean
+.PHONY: help run demo check test fuzz soak asan bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,6 +13,10 @@ help:  ## Say what each target does
 run: python  ## Install and start a broker on localhost:9092, with its data under ./data
 	@$(INSTALL) run
 	@$(BIN)/moldau start
+
+demo: python  ## Install, with Spark, and see a pipeline at work for a minute
+	@$(INSTALL) demo
+	@$(BIN)/moldau demo
 
 check: python  ## Format, lint, types, layers, tidiness and unit tests, in under a minute
 	@$(INSTALL) dev

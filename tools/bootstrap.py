@@ -1,4 +1,4 @@
-"""Make .venv ready for a Makefile target: `bootstrap.py run|dev`.
+"""Make .venv ready for a Makefile target: `bootstrap.py run|demo|dev`.
 
 Runs on the machine's own Python with nothing installed, so it uses the standard library alone.
 What is already there is left alone: a second call compares a fingerprint and returns, but for
@@ -24,6 +24,7 @@ VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 NATIVE = ROOT / "src/moldau/_native"
 PYTHON_MIN = (3, 11)
+EXTRAS = {"run": "", "demo": " and Spark", "dev": " and the development tools"}
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
     _once(target, [ROOT / "pyproject.toml"], lambda: _install(target))
     sources = [ROOT / "setup.py", *NATIVE.glob("*.px?"), *NATIVE.glob("*.h")]
     _once("native", sorted(sources), _build)
-    if target == "dev" and not has_java():
+    if target != "run" and not has_java():
         _once("java", [], _install_java)
     # An editable install has no bytecode, and where PYTHONDONTWRITEBYTECODE is set it never gets
     # any: compiling the sources would be a third of every start.
@@ -71,11 +72,12 @@ def missing() -> list[str]:
 
 def _install(target: str) -> None:
     pip = [str(BIN / "python"), "-m", "pip", "install", "-q"]
-    _say("installing" if target == "run" else "installing the package and the development tools")
+    _say(f"installing the package{EXTRAS[target]}")
     _run(*pip, "setuptools>=77", "Cython>=3.1")
     # The kernels are built afterwards, once: an editable install would build them in a folder of
     # its own, and throw that away.
-    _run(*pip, "--no-build-isolation", "-e", str(ROOT), MOLDAU_KERNELS="0")
+    package = f"{ROOT}[spark]" if target == "demo" else str(ROOT)
+    _run(*pip, "--no-build-isolation", "-e", package, MOLDAU_KERNELS="0")
     if target == "dev":
         _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:dev")
 

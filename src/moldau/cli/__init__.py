@@ -8,6 +8,7 @@ import moldau
 
 COMMANDS = {
     "start": "start a broker",
+    "demo": "see a broker and a pipeline on Spark at work, for a minute",
     "format": "prepare a data directory, without starting",
     "topics": "list, describe, create, delete and alter topics",
     "produce": "send lines as records",

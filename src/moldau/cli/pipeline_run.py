@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 from moldau.cli.frame import FAILED, FINE, CommandError
 from moldau.cli.moments import parse_moment
-from moldau.cli.pipeline_file import load_app
 from moldau.cli.pipeline_metrics import PipelineMetrics
 from moldau.cli.pipeline_show import ExplainedAudience, JsonLines, StatusTable
 from moldau.cli.target import SERVER_VARIABLE
@@ -18,6 +17,7 @@ from moldau.pipelines.streams.run_options import RunOptions, run_with
 def run_file(options: argparse.Namespace) -> int:
     """Run the app of a file until its queries end; return the exit code."""
     check_pyspark()
+    from moldau.pipelines.supervision.app_file import load_app
     from moldau.pipelines.supervision.run import run_app
 
     with ExitStack() as stack:

@@ -14,6 +14,8 @@ from moldau.pipelines.java import use_java
 from moldau.pipelines.spark_version import check_pyspark
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# Starts workers a second earlier, where their Spark is the one that is installed beside us.
+_QUICK_PYTHON: Final = Path(__file__).parent / "worker/python"
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 
 
@@ -34,8 +36,7 @@ def get_session(
     if active is not None:
         _check_master(active, master)
         return active
-    # Workers run this Python: they need what is installed here.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _choose_python(master)
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
     if master is not None and master.startswith("sc://"):
@@ -47,6 +48,19 @@ def get_session(
     for key, value in (chosen | dict(configs or {})).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _choose_python(master: str | None) -> None:
+    """Have workers run this Python: they need what is installed here."""
+    quick = str(_QUICK_PYTHON)
+    if os.environ.get("PYSPARK_PYTHON", quick) != quick:
+        return  # Somebody else has chosen.
+    is_local = master is None or master.startswith("local")
+    # Not for other machines, nor for another Spark than the one that is installed here.
+    if is_local and not {"PYSPARK_GATEWAY_PORT", "SPARK_HOME"} & os.environ.keys():
+        os.environ |= {"PYSPARK_PYTHON": quick, "MOLDAU_PYTHON": sys.executable}
+    else:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def _check_master(active: SparkSession, master: str | None) -> None:

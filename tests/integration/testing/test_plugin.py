@@ -118,3 +118,12 @@ def test_who_does_not_use_it_does_not_import_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     for name in ("asyncio", "uvloop", "moldau.runtime", "moldau.broker", "moldau.testing.broker"):
         assert f"'{name}'" not in done.stdout
+
+
+def test_a_pipeline_without_spark_is_one_line(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("import sys; sys.modules['pyspark'] = None")
+    pytester.makepyfile("def test_app(pipeline): pass")
+    result = pytester.runpytest_subprocess(*ARGUMENTS)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*: pip install 'moldau?spark?'"])
+    result.stdout.no_fnmatch_line("*Traceback*")

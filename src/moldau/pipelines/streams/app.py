@@ -1,8 +1,11 @@
 """An app: streams and tables from topics, and queries that lead to others."""
 
+import inspect
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
 from typing import TYPE_CHECKING, overload
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -33,6 +36,7 @@ from moldau.pipelines.streams.sources import (
 )
 from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
 from moldau.pipelines.streams.tables import Table, TopicTable
+from moldau.pipelines.streams.time_records import time_columns, without_time_records
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -59,6 +63,8 @@ class App:
         run = current_run_options()
         texts = {key: str(value) for key, value in (configs or {}).items()}
         self.name = check_name("name", name)
+        self.made_in = _file_of(inspect.currentframe())
+        """The file that makes this app whenever it is run; None if a function has made it."""
         self.bootstrap = run.bootstrap or bootstrap
         self.checkpoints = Checkpoints(name, run.checkpoints or checkpoints)
         self._run = run
@@ -132,9 +138,12 @@ class App:
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
         columns = METADATA if metadata else ()
-        rows = load_rows(spark, self._cluster, source, self._run, columns)
+        needed = (*columns, *time_columns(columns, self._run))
+        rows = load_rows(spark, self._cluster, source, self._run, needed)
         timed = with_event_time(rows, event_time, watermark)
-        self._sources.append(source)
+        if self._run.is_test:
+            timed = without_time_records(timed, event_time, columns)
+        self._sources.append(replace(source, event_time=event_time))
         return timed
 
     def _source(
@@ -309,6 +318,13 @@ class App:
     def preview(self, df: DataFrame | Table, rows: int = 10) -> list[Row]:
         """Return some rows of what is there now; nothing is written, no checkpoint is kept."""
         return take_rows(self.spark, df.snapshot() if isinstance(df, Table) else df, rows)
+
+
+def _file_of(frame: FrameType | None) -> str | None:
+    caller = None if frame is None else frame.f_back
+    if caller is None or caller.f_code.co_name != "<module>":
+        return None
+    return caller.f_code.co_filename
 
 
 def _check_on_error(on_error: OnError) -> OnError:

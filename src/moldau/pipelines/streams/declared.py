@@ -30,6 +30,8 @@ class Source:
     starting: str
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of the connector, such as `maxOffsetsPerTrigger`."""
+    event_time: str | None = field(default=None, compare=False)
+    """The column that the watermark goes by: what is done with rows, not which they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ class RunOptions:
     into: str | None = None
     """The topic that a backfill writes to, instead of the query's."""
     is_quiet: bool = True
+    is_test: bool = False
+    """Whether somebody moves watermarks by records of time (`time_records`)."""
 
 
 _AS_WRITTEN = RunOptions()

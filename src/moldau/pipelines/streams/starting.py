@@ -1,6 +1,7 @@
 """Starts a query: its topic is created, its checkpoint looked at, its sink chosen."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
@@ -15,6 +16,7 @@ from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.streams.refusals import explain_refusal
 from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.waves import in_waves
 from moldau.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ def create_topics(client_config: Mapping[str, str], queries: Iterable[Query]) ->
         inputs = {source.topic for query in wanted for source in query.sources}
         outputs = {query.topic for query in wanted}
         counts = _partition_counts(admin, inputs | outputs)
-        for query in wanted:
+        # A topic that one query writes and another reads has partitions before the other's has.
+        for query in chain.from_iterable(in_waves(wanted)):
             if query.topic in counts:
                 continue
             read = [counts[each.topic] for each in query.sources if each.topic in counts]

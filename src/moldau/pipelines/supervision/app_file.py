@@ -1,17 +1,14 @@
-"""Finds the app in a file."""
+"""Runs an app's file, and finds the app in it."""
 
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moldau.cli.frame import CommandError
 from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.streams.app import App
 from moldau.pipelines.supervision.failures import failure_of
-
-if TYPE_CHECKING:
-    from moldau.pipelines.streams.app import App
 
 RUN_NAME: Final = "moldau_pipeline"
 """What `__name__` is in the file: it is not the program, so that its `app.run()` waits for us.
@@ -21,31 +18,31 @@ those of a program do; of a module they would only be the names, which workers c
 """
 
 
-def load_app(file: str, name: str | None) -> "App":
-    """Run a file, and return the app that it makes; `CommandError` says what is wrong with it."""
-    from moldau.pipelines.streams.app import App
-
+def load_app(file: str, name: str | None = None) -> App:
+    """Run a file, and return the app that it makes; `PipelineError` says what is wrong with it."""
     found = {id(each): each for each in _run(file).values() if isinstance(each, App)}
     apps = [app for app in found.values() if name in (None, app.name)]
     if len(apps) == 1:
         return apps[0]
     names = ", ".join(sorted(app.name for app in found.values()))
     if not found:
-        raise CommandError(f'{file}: there is no app in it: make one with app = App("name")')
+        raise PipelineError(f'{file}: there is no app in it: make one with app = App("name")')
     if name is None:
-        raise CommandError(f"{file} has several apps: say which with --app ({names})")
-    raise CommandError(f"{file} has no app {name}: it has {names}")
+        raise PipelineError(f"{file} has several apps: say which with --app ({names})")
+    raise PipelineError(f"{file} has no app {name}: it has {names}")
 
 
 def _run(file: str) -> dict[str, object]:
     source = Path(file).read_bytes()
     # As `python FILE.py` has it: modules beside the file can be imported.
-    sys.path.insert(0, str(Path(file).resolve().parent))
+    folder = str(Path(file).resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     names: dict[str, object] = {"__name__": RUN_NAME, "__file__": file}
     try:
         exec(compile(source, file, "exec"), names)  # the user's own file, which is to be run
     except Exception as error:
-        raise CommandError(f"{_place(file, error)}: {_line(error)}") from error
+        raise PipelineError(f"{_place(file, error)}: {_line(error)}") from error
     return names
 
 

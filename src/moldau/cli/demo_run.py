@@ -1,0 +1,138 @@
+"""Runs the demo: starts a broker, feeds the shop's topics, and shows what the pipeline makes."""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from moldau import Admin, Consumer, Producer, TopicPartition
+from moldau.cli.demo_screen import HEADS, Screen
+from moldau.cli.demo_shop import Shop
+from moldau.cli.frame import CommandError
+from moldau.pipelines import examples
+from moldau.pipelines.streams.run_options import RunOptions, run_with
+from moldau.pipelines.supervision.app_file import load_app
+from moldau.pipelines.supervision.failures import failure_of
+from moldau.pipelines.supervision.signals import stop_on_signals
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+FILE: Final = Path(examples.__file__).with_name("shop.py")
+INPUTS: Final = ("orders", "users", "clicks")
+SPEED: Final = 20
+"""A window of a minute is over in seconds: the shop's time is quicker than ours."""
+TICK_SECONDS: Final = 0.25
+FIRST_SECONDS_MAX: Final = 300.0
+"""A machine that has shown nothing by then will not."""
+NEXT: Final = """
+That was {file}: copy it, and change it.
+What to open next:
+  docs/streams.md              what an app can do
+  docs/testing-pipelines.md    tests of such a file
+  docs/from-kafka-streams.md   what is called how, for those who know Kafka Streams
+What to type next:
+  moldau start                 a broker that stays
+  moldau pipeline run FILE.py  an app that is supervised"""
+
+
+def run_demo(seconds: float) -> None:
+    """Show the demo for so long, counted from its first results."""
+    stopping = threading.Event()
+    with ExitStack() as stack:
+        servers = stack.enter_context(start_broker())
+        print(f"A broker runs on {servers}, in memory. Spark is starting ...", flush=True)
+        folder = stack.enter_context(TemporaryDirectory(prefix="moldau-demo-"))
+        with run_with(RunOptions(bootstrap=servers, checkpoints=folder)):
+            app = load_app(str(FILE))
+        with Admin(servers) as admin:
+            for topic in INPUTS:
+                admin.create_topic(topic, 1)
+        # Spark has its handlers by now, and these take their place.
+        stack.enter_context(stop_on_signals(stopping.set))
+        feeder = threading.Thread(target=feed, args=(servers, stopping), name="moldau-demo-shop")
+        feeder.start()
+        stack.callback(feeder.join)
+        stack.callback(stopping.set)
+        stack.callback(app.stop)
+        queries = app.start()
+        print(f"{len(queries)} queries run. The first results take a moment ...", flush=True)
+        _show(servers, queries, seconds, stopping)
+    print(NEXT.format(file=FILE))
+
+
+@contextmanager
+def start_broker() -> Iterator[str]:
+    """Start a broker that keeps nothing, in a process of its own; yield where it is."""
+    command = [sys.executable, "-m", "moldau.cli", "start", "--memory", "--port", "0"]
+    # It is for us to stop it: Ctrl-C, which is for all processes of a terminal, is not for it.
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith("ready "):
+                    yield line.split()[1]
+                    return
+            raise CommandError("the broker has not started: `moldau start --memory` says why")
+        finally:
+            process.terminate()
+
+
+def feed(servers: str, stopping: threading.Event) -> None:
+    """Let things happen in the shop until it is enough."""
+    shop = Shop(random.Random())
+    began = datetime.now(UTC).replace(second=0, microsecond=0)
+    start = time.monotonic()
+    with Producer(servers) as producer:
+        events = shop.open()
+        while True:
+            for event in events:
+                key = None if event.key is None else event.key.encode()
+                producer.send(event.topic, json.dumps(event.value).encode(), key)
+            if stopping.wait(TICK_SECONDS):
+                return
+            elapsed = timedelta(seconds=SPEED * (time.monotonic() - start))
+            events = shop.happen(began + elapsed)
+
+
+def _show(
+    servers: str, queries: "list[StreamingQuery]", seconds: float, stopping: threading.Event
+) -> None:
+    screen = Screen()
+    now = time.monotonic()
+    first_until, until = now + FIRST_SECONDS_MAX, None
+    with Consumer(
+        servers, auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as consumer:
+        consumer.assign([TopicPartition(topic, 0) for topic in HEADS])
+        while not stopping.is_set() and (until is None or now < until):
+            for record in consumer.poll(timeout_ms=500):
+                screen.add(record.topic, json.loads(record.value or b"{}"))
+            _check(queries)
+            now = time.monotonic()
+            if until is None and screen.is_full:
+                until = now + seconds
+            elif until is None and now > first_until:
+                raise CommandError(f"no results within {FIRST_SECONDS_MAX:.0f} s: is it very busy?")
+            left = "starting" if until is None else f"{max(0.0, until - now):.0f} s left"
+            screen.draw(f"moldau demo on {servers}: {left}, Ctrl-C ends it")
+
+
+def _check(queries: "list[StreamingQuery]") -> None:
+    for query in queries:
+        if (error := query.exception()) is not None:
+            raise CommandError(f"query {query.name}: {failure_of(error).line}")

@@ -1,0 +1,1 @@
+"""Apps to begin with: files that run as they are."""

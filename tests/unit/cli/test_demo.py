@@ -1,0 +1,78 @@
+"""What the demo's shop invents, and how it is shown; tests/spark runs it."""
+
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from moldau.cli.demo_screen import Screen
+from moldau.cli.demo_shop import USERS, Shop
+
+ROWS = {
+    "orders-enriched": {"id": "o1", "user": "ann", "name": None, "city": None, "amount": 3.5},
+    "totals": {
+        "user": "ann",
+        "total": 9.0,
+        "window": {"start": "2026-11-16T08:00:00.000000Z", "end": "2026-11-16T08:01:00.000000Z"},
+    },
+    "views": {"page": "/", "views": 2, "window": {"start": "2026-11-16T08:00:00.000000Z"}},
+}
+
+
+def test_orders_are_of_users_that_are_there() -> None:
+    shop = Shop(random.Random(1))
+    known = {event.key for event in shop.open()}
+    assert known == set(USERS)
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    events = [event for _ in range(100) for event in shop.happen(noon)]
+    orders = [event for event in events if event.topic == "orders"]
+    assert len({event.key for event in orders}) == len(orders) == 100
+    assert {event.value["user"] for event in orders} <= known
+    assert {event.topic for event in events} == {"orders", "clicks", "users"}
+
+
+def test_rows_are_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen()
+    for topic, row in ROWS.items():
+        assert not screen.is_full
+        screen.add(topic, row)
+    screen.draw("nobody sees it")
+    assert screen.is_full
+    assert capsys.readouterr().out.splitlines() == [
+        "orders-enriched: o1 ann - - 3.50",
+        "totals: 08:00 ann 9.00",
+        "views: 08:00 / 2",
+    ]
+
+
+def test_a_terminal_is_drawn_anew(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    screen = Screen()
+    screen.add("totals", ROWS["totals"])
+    assert capsys.readouterr().out == ""
+    screen.draw("moldau demo")
+    shown = capsys.readouterr().out
+    assert shown.startswith("\033[H\033[Jmoldau demo\n")
+    assert "MINUTE  USER  TOTAL\n08:00   ann    9.00\n" in shown
+
+
+WITHOUT_SPARK = """
+import sys
+sys.modules["pyspark"] = None
+from moldau.cli import main
+sys.exit(main(["demo"]))
+"""
+
+
+def test_without_spark_it_says_what_to_install() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "moldau: moldau needs PySpark 4.2 or newer: pip install 'moldau[spark]'\n"
+    )
