@@ -30,7 +30,7 @@ check: python  ## Format, lint, types, layers, tidiness and unit tests, in under
 test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
 	$(PYTEST) -m long tests/unit
 	$(PYTEST) --ignore=tests/unit --ignore=tests/spark tests
-	$(PYTEST) tests/spark
+	$(PYTEST) -n 2 --dist loadfile tests/spark
 
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev

@@ -8,6 +8,7 @@ import pytest
 
 from moldau.pipelines.session import get_session
 from moldau.testing.broker import Broker
+from tests.spark.small_session import JAVA_OPTIONS, SMALL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    session = get_session("tests", "local[2]")
+    session = get_session("tests", "local[2]", {JAVA_OPTIONS: SMALL[JAVA_OPTIONS]})
     yield session
     session.stop()
 

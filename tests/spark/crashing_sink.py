@@ -20,6 +20,7 @@ from moldau.pipelines.connector.sink.kafka import SinkKafka
 from moldau.pipelines.connector.sink.messages import Written
 from moldau.pipelines.connector.sink.steps import Append, EndAll, Step
 from moldau.pipelines.connector.sink.stream_writer import StreamWriter
+from tests.spark.small_session import SMALL
 
 POINTS = (
     "task_mid_write",
@@ -109,7 +110,7 @@ def main(servers: str, topic: str, directory: str, point: str = "") -> None:
     from moldau.pipelines.session import get_session
     from tests.spark.crashing_sink import CrashingSource as Source  # as workers know it
 
-    spark = get_session("crashing", "local[2,4]")
+    spark = get_session("crashing", "local[2,4]", SMALL)
     spark.dataSource.register(Source)
     rows = spark.readStream.format("text").option("maxFilesPerTrigger", 1)
     query = (

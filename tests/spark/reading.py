@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Literal
 
 from moldau import Admin, Consumer, Record, TopicPartition
+from moldau.client.errors import ClientError
 
 DEADLINE_SECONDS = 30
 
@@ -39,6 +40,13 @@ def read_values(servers: str, topic: str) -> Counter[bytes]:
     return Counter(record.value or b"" for record in read(servers, topic))
 
 
-def open_transactions(servers: str) -> list[str]:
+def open_transactions(servers: str, topic: str) -> list[str]:
+    """Return which transactions hold up the readers of a topic."""
     with Admin(servers) as admin:
-        return [each.transactional_id for each in admin.list_transactions(states=["Ongoing"])]
+        ids = [each.transactional_id for each in admin.list_transactions(states=["Ongoing"])]
+        described = admin.describe_transactions(ids)
+    return [
+        name
+        for name, found in described.items()
+        if isinstance(found, ClientError) or topic in {key.topic for key in found.partitions}
+    ]

@@ -138,7 +138,7 @@ def complete(orders: Orders, directory: Path, *arguments: str) -> None:
     with orders.driver(directory, *arguments) as driver:
         code = driver.wait()
         assert code == 0, driver.errors()
-    assert open_transactions(orders.servers) == []
+    assert open_transactions(orders.servers, orders.target) == []
 
 
 def test_each_window_is_written_once(orders: Orders, seed: int, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def check_on(
     for copy in ("batch", "stream"):
         written = read_values(servers, f"{topic}-{copy}")
         assert written == {value.upper(): 1 for value in sent}
-    assert open_transactions(servers) == []
+        assert open_transactions(servers, f"{topic}-{copy}") == []
     return found
 
 

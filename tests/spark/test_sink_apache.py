@@ -43,4 +43,4 @@ def test_streams_and_batches_are_written_once(
     batch.write.format("moldau").options(**options).mode("append").save()
     streamed = [b"0-0", b"0-1", b"1-0", b"1-1"]
     assert read_values(servers, "out") == Counter([*streamed, *(b"%d" % n for n in range(100))])
-    assert open_transactions(servers) == []
+    assert open_transactions(servers, "out") == []

@@ -55,7 +55,7 @@ def test_all_rows_are_written(
     save(rows, broker, topic=topic, delivery=delivery)
     found = read_values(broker.bootstrap_servers, topic)
     assert found == Counter(b"%d" % number for number in range(5000))
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, topic) == []
 
 
 def test_nothing_is_visible_of_a_write_with_a_task_that_fails(

@@ -126,10 +126,10 @@ def test_what_was_not_decided_is_aborted(broker: Broker, kafka: SinkKafka) -> No
     written = [write(broker, kafka, first, 0)]
     write(broker, kafka, first, 1)
     kafka.run(abort(first, written))
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, "out") == []
     write(broker, kafka, first, 0)
     kafka.run(claim(batch(0, "second")))
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, "out") == []
 
 
 def test_a_batch_that_takes_too_long_is_not_decided(broker: Broker, kafka: SinkKafka) -> None:

@@ -40,7 +40,7 @@ def check(broker: Broker, topic: str) -> None:
     """All rows are there, once, and nothing holds readers up."""
     expected = Counter(f"{number}-{row}".encode() for number in range(3) for row in range(200))
     assert read_values(broker.bootstrap_servers, topic) == expected
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, topic) == []
 
 
 @pytest.mark.parametrize("point", POINTS if ALL else SAMPLE)
@@ -67,7 +67,7 @@ def test_a_driver_that_is_down_for_longer_than_the_timeout_loses_nothing_silentl
         arguments = prepare(broker, topic, tmp_path)
         assert run(*arguments, f"{point}:1") == -signal.SIGKILL
         broker.clock.advance(f"{2 * TIMEOUT_MS} ms")
-        assert open_transactions(broker.bootstrap_servers) == []
+        assert open_transactions(broker.bootstrap_servers, topic) == []
         code, said = run_driver("tests.spark.crashing_sink", *arguments)
         if point == HALF_ENDED:
             # A part of the batch is visible, and the rest is gone: that is said, every time.

@@ -71,7 +71,7 @@ def test_batches_are_written_once_by_run_after_run(
     assert found == Counter(f"{number}-{row}".encode() for number in range(8) for row in range(50))
     # Two tasks in each of two runs, and the ledger, however many batches there were.
     assert len(ids_of(broker, query.id)) == 5
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, topic) == []
 
 
 def test_complete_mode_writes_all_rows_of_every_batch(
@@ -100,7 +100,7 @@ def test_a_batch_that_failed_is_not_visible_until_it_is_written_whole(
     start(rows, broker, topic, tmp_path).awaitTermination()
     found = read_values(broker.bootstrap_servers, topic)
     assert found == Counter(f"0-{row}".encode() for row in range(1000))
-    assert open_transactions(broker.bootstrap_servers) == []
+    assert open_transactions(broker.bootstrap_servers, topic) == []
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])

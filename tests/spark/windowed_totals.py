@@ -15,6 +15,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from moldau.pipelines import writer
 from moldau.pipelines.session import get_session
+from tests.spark.small_session import SMALL
 
 SCHEMA = "user string, cents long, at timestamp"
 WINDOW_SECONDS = 10
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--crash", default="")
     parser.add_argument("--for-ever", action="store_true")
     given = parser.parse_args(arguments)
-    spark = get_session("windowed-totals", "local[2,4]")
+    spark = get_session("windowed-totals", "local[2,4]", SMALL)
     rows = totals(spark, given.servers, given.source, given.batch_records)
     out = EMIT[given.emit](rows, given.servers, given.target, given.crash)
     out = out.option("checkpointLocation", given.checkpoint)
