@@ -1,5 +1,6 @@
 """Share groups over time: locks that end, members that go, brokers that start again."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -197,6 +198,29 @@ def test_dead_letters_that_nobody_takes(broker: Broker, topic: str) -> None:
         assert a.acquire() == [(10, 10, 1)]
         assert wire.list_offset(letters, -1).offset == 0
     a.close()
+
+
+def test_a_topic_for_dead_letters_is_made() -> None:
+    letters = "dlq.made"
+    settings = {"errors.deadletterqueue.auto.create.topics.enable": "true"}
+    with Broker(settings=settings) as broker, Wire(broker.host, broker.port) as wire:
+        topic = broker.topic()
+        produce(wire, topic, 1)
+        configure(
+            wire,
+            GROUP,
+            share_auto_offset_reset="earliest",
+            errors_deadletterqueue_topic_name=letters,
+        )
+        a = joined(broker, topic)
+        a.acquire()
+        assert a.outcome([(0, 0, [REJECT])]) == 0
+        a.close()
+        while letters not in broker.topics() or not wire.list_offset(letters, -1).offset:
+            time.sleep(0.01)
+        _, found = wire.read(letters, count=1)
+        headers = {name: bytes(value) for name, value in found[0].headers}
+        assert headers["__dlq.errors.offset"] == b"0"
 
 
 def test_a_cluster_without_share_groups() -> None:

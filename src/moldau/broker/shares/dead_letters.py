@@ -5,12 +5,19 @@ from typing import TYPE_CHECKING, Final
 
 from moldau._native.records import Record, read_batches
 from moldau.broker.ports import Loaded, Piece
+from moldau.controller.commands import CreateTopics
+from moldau.controller.create_topics import UUID_BYTES
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import UNREADABLE, AppendError, OffsetOutOfRangeError
 from moldau.log.reading import Isolation
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.effective import topic_settings
+from moldau.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from moldau.records.batch import HEADER_BYTES, build_batch, read_records, validate
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
@@ -30,15 +37,23 @@ REJECTED: Final = "Offset rejected by client."
 DELIVERED_TOO_OFTEN: Final = "Offset delivery count exceeded the threshold."
 
 
-def find_topic(broker: "Broker", name: str) -> str | None:
-    """Return the topic's name if it is there, and lets itself be used for dead letters."""
-    topic = broker.image.topics.find(name)
-    prefix = broker.settings.errors_deadletterqueue_topic_name_prefix
-    if topic is None or not name.startswith(prefix) or name.startswith("__"):
-        return None
+def _is_open(broker: "Broker", name: str) -> bool:
+    """Return whether the topic is there, and lets itself be used for dead letters."""
+    if broker.image.topics.find(name) is None:
+        return False
     configs = broker.image.configs.of(Resource(ResourceType.TOPIC, name))
-    settings = topic_settings(broker.settings, configs)
-    return name if settings.errors_deadletterqueue_group_enable else None
+    return topic_settings(broker.settings, configs).errors_deadletterqueue_group_enable
+
+
+def _creation(broker: "Broker", name: str) -> CreateTopics:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=[CreatableTopicConfig(name="errors.deadletterqueue.group.enable", value="true")],
+    )
+    entropy = broker.environment.entropy(UUID_BYTES)
+    return CreateTopics(CreateTopicsRequest(topics=[topic]), entropy)
 
 
 class Burial:
@@ -54,13 +69,28 @@ class Burial:
         self._position = batch.first
         settings = share.settings()
         self._is_copied = settings.errors_deadletterqueue_copy_record_enable
-        self._topic = find_topic(broker, settings.errors_deadletterqueue_topic_name)
+        self._topic = settings.errors_deadletterqueue_topic_name
         limit = settings.share_delivery_count_limit
         self._cause = DELIVERED_TOO_OFTEN if batch.delivery_count >= limit else REJECTED
 
+    def begin(self) -> None:
+        """Write the first of them, into a topic that may have to be made."""
+        settings = self._broker.settings
+        prefix = settings.errors_deadletterqueue_topic_name_prefix
+        if not self._topic.startswith(prefix) or self._topic.startswith("__"):
+            self._then()
+        elif (
+            settings.errors_deadletterqueue_auto_create_topics_enable
+            and self._broker.image.topics.find(self._topic) is None
+        ):
+            command = _creation(self._broker, self._topic)
+            self._broker.controller.submit(command, lambda _outcome: self.go_on())
+        else:
+            self.go_on()
+
     def go_on(self) -> None:
         """Write the next of them."""
-        if self._topic is None or self._position > self._batch.last:
+        if self._position > self._batch.last or not _is_open(self._broker, self._topic):
             self._then()
         elif self._is_copied:
             self._read()
@@ -164,7 +194,6 @@ class Burial:
         replica.wait_stored(end, self)
 
     def _find_leader(self) -> Replica:
-        assert self._topic is not None, "it was looked for"
         topic = self._broker.image.topics.find(self._topic)
         count = 1 if topic is None else len(topic.partitions)
         partition = TopicPartition(self._topic, self._share.key.partition % count)

@@ -253,7 +253,7 @@ class LedShare:
         """Have what is given up put into the dead letter topic, and be done with it then."""
         assert self.partition is not None, "it is open"
         for batch in () if self._is_dropped else self.partition.take_dying():
-            Burial(self._broker, self, batch, partial(self._buried, batch)).go_on()
+            Burial(self._broker, self, batch, partial(self._buried, batch)).begin()
 
     def _buried(self, batch: StateBatch) -> None:
         assert self.partition is not None, "it is open"

@@ -177,6 +177,7 @@ BROKER_HONOURED: Final[Table] = {
     "transaction.state.log.replication.factor": _CAPPED,
     "transaction.state.log.segment.bytes": _CREATED,
     # Share groups.
+    "errors.deadletterqueue.auto.create.topics.enable": "",
     "errors.deadletterqueue.topic.name.prefix": "",
     "group.share.assignment.interval.ms": "",
     "group.share.delivery.count.limit": "",
@@ -237,7 +238,6 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "delegation.token.*": _SECURITY,
     "delete.records.purgatory.*": _PARKED,
     "early.start.listeners": "all listeners open when the broker is ready",
-    "errors.deadletterqueue.auto.create.topics.enable": "a dead letter topic has to be created",
     "fetch.purgatory.*": _PARKED,
     "follower.fetch.last.tiered.offset.enable": _TIERED,
     "group.streams.*": _STREAMS,
