@@ -44,13 +44,13 @@ def prepare(servers: str, folder: Path) -> None:
 
 
 @contextmanager
-def running(folder: Path, *command: str) -> Iterator["subprocess.Popen[str]"]:
+def running(folder: Path, *command: str, **variables: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a command with a process group of its own until the end of the block."""
     with (folder / "errors").open("w") as errors:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env=environment(PYTHONWARNINGS="ignore", PYSPARK_PYTHON=sys.executable),
+            env=environment(PYTHONWARNINGS="ignore", **variables),
             start_new_session=True,
             stdout=errors,
             stderr=errors,
@@ -71,11 +71,13 @@ def check_output(servers: str, process: "subprocess.Popen[str]", folder: Path) -
     while [len(found) for found in rows.values()] != [3, 2]:
         assert process.poll() is None, (folder / "errors").read_text()
         assert time.monotonic() < deadline, rows
-        time.sleep(0.2)
+        time.sleep(1)
         with Admin(servers) as admin:
             topics = rows.keys() & admin.list_topics().keys()
         rows |= {
-            topic: [json.loads(each.value or b"") for each in read(servers, topic)]
+            topic: [
+                json.loads(each.value or b"") for each in read(servers, topic, "read_committed")
+            ]
             for topic in topics
         }
     cities = {row["id"]: row["city"] for row in rows["orders-enriched"]}
@@ -94,7 +96,9 @@ def test_python_runs_the_file_at_apache_kafka_until_it_is_interrupted(tmp_path: 
 
 
 def test_spark_submit_runs_the_file(tmp_path: Path) -> None:
+    conf = ("--conf", "spark.sql.shuffle.partitions=2")
+    command = (str(SPARK_SUBMIT), "--master", "local[2]", *conf, "orders.py")
     with Broker() as broker:
         prepare(broker.bootstrap_servers, tmp_path)
-        with running(tmp_path, str(SPARK_SUBMIT), "--master", "local[2]", "orders.py") as process:
+        with running(tmp_path, *command, PYSPARK_PYTHON=sys.executable) as process:
             check_output(broker.bootstrap_servers, process, tmp_path)
