@@ -9,6 +9,7 @@ from moldau.client.errors import ClientError, KafkaError
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.connector.bounds import AtEdge, AtOffsets, AtTimes, Bound
 from moldau.pipelines.connector.offsets import EARLIEST, LATEST, Offsets
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.source_options import SourceOptions
 from moldau.pipelines.connector.topics import Assigned, Matched, Subscribed
 from moldau.pipelines.errors import OptionError, PipelineError
@@ -24,7 +25,7 @@ class ClusterOffsets:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._admin = Admin(config=options.admin_config)
+        self._admin = open_client(Admin, config=options.admin_config)
 
     def __enter__(self) -> Self:
         return self

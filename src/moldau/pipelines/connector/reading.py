@@ -12,6 +12,7 @@ from moldau.client.errors import KafkaError, NoOffsetError
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.connector.columns import Shaper
 from moldau.pipelines.connector.loss import cut, find_loss, report_loss
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.connector.source_options import SourceOptions
 from moldau.pipelines.errors import RetriableError
@@ -28,7 +29,7 @@ def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[Any]:
     aborted, or compacted away, so that no record has them.
     """
     shaper = Shaper(options.columns, options.decoding)
-    with Consumer(config=options.consumer_config) as consumer:
+    with open_client(Consumer, config=options.consumer_config) as consumer:
         consumer.assign([wanted.key])
         left = _check(consumer, wanted, options)
         patience = _Patience(options.api_timeout_ms / 1000)

@@ -9,6 +9,7 @@ from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.sink.errors import SinkError
 from moldau.pipelines.connector.sink.ledger import EMPTY, Ledger, decode
 from moldau.pipelines.connector.sink.names import JOB_PREFIX
@@ -83,8 +84,11 @@ class DecisionTopic:
         if isinstance(end, KafkaError):
             raise end
         deadline = time.monotonic() + READ_SECONDS_MAX
-        with Consumer(
-            config=self._config, isolation_level="read_committed", auto_offset_reset="earliest"
+        with open_client(
+            Consumer,
+            config=self._config,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
         ) as consumer:
             consumer.assign([self._place])
             while consumer.position(self._place) < end.offset:

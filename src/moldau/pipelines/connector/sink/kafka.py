@@ -13,6 +13,7 @@ from moldau.client.admin_transactions import TransactionDescription
 from moldau.client.errors import ClientError, TransactionError
 from moldau.client.producer import Producer
 from moldau.client.transactional import PreparedTransaction
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.sink.decision_topic import DecisionTopic
 from moldau.pipelines.connector.sink.errors import LedgerTakenError
 from moldau.pipelines.connector.sink.ledger import Ledger, OpenTransaction, encode
@@ -54,7 +55,7 @@ class SinkKafka:
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
         self._open = ExitStack()
-        self.admin = self._open.enter_context(Admin(config=settings.client_config))
+        self.admin = self._open.enter_context(open_client(Admin, config=settings.client_config))
         self._topic = DecisionTopic(self.admin, settings.decision_topic, settings.client_config)
         self._writers: dict[str, Producer] = {}
 
@@ -115,7 +116,8 @@ class SinkKafka:
     def _open_ledger(self, key: str) -> Ledger:
         self._close_writer(key)
         self._topic.ensure()
-        writer = Producer(
+        writer = open_client(
+            Producer,
             config=self._settings.client_config,
             transactional_id=ledger_id(key),
             transaction_timeout_ms=LEDGER_TIMEOUT_MS,

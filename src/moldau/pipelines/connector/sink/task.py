@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.producer import Delivery, Producer
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.sink.broker_configs import (
     check_topic,
     choose_timeout,
@@ -38,9 +39,9 @@ class Attempt:
 def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> Written:
     """Write rows that are visible at once: at least once, for a task may be tried again."""
     if settings.topic is not None:
-        with Admin(config=settings.client_config) as admin:
+        with open_client(Admin, config=settings.client_config) as admin:
             check_topic(admin, settings.topic)
-    with Producer(config=settings.producer_config) as producer:
+    with open_client(Producer, config=settings.producer_config) as producer:
         _send(producer, settings, batches)
     return Written()
 
@@ -64,7 +65,8 @@ def write_in_transaction(
             check_topic(kafka.admin, settings.topic)
         timeout_ms = settings.transaction_timeout_ms or choose_timeout(kafka.admin, batch.kind)
     begun_ms = time.time_ns() // 1_000_000
-    with Producer(
+    with open_client(
+        Producer,
         config={**settings.producer_config, **transaction_settings(timeout_ms)},
         transactional_id=name,
     ) as producer:
