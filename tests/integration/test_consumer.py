@@ -11,8 +11,9 @@ import uvloop
 
 from moldau._native.records import Record
 from moldau.client.consumer import AsyncConsumer
-from moldau.client.errors import UnreachableError
+from moldau.client.errors import RequestTimeoutError, UnreachableError
 from moldau.client.sync_consumer import Consumer
+from moldau.testing.broker import Broker
 from tests.nodes import RunningNode
 from tests.wire import Wire, wait_for
 
@@ -113,3 +114,32 @@ def test_several_threads_have_a_consumer_each(node: RunningNode) -> None:
         thread.join()
     assert found == [list(range(30))] * 4
     node.stop()
+
+
+def test_a_position_is_found_where_a_first_look_fails() -> None:
+    with Broker() as broker:
+        topic = broker.topic()
+        fault = broker.faults.fail("ListOffsets", error="LEADER_NOT_AVAILABLE", times=3)
+        consumer = Consumer(broker.bootstrap_servers, auto_offset_reset="earliest")
+        consumer.assign([(topic, 0)])
+        assert consumer.poll(0) == []
+        found: list[int] = []
+        # In a thread: whoever spins never comes back.
+        asking = threading.Thread(
+            target=lambda: found.append(consumer.position((topic, 0))), daemon=True
+        )
+        asking.start()
+        asking.join(60)
+        assert found == [0]
+        assert fault.hits == 3
+        consumer.close()
+
+
+def test_a_position_that_is_not_found_is_told() -> None:
+    with Broker() as broker:
+        topic = broker.topic()
+        broker.faults.fail("ListOffsets", error="LEADER_NOT_AVAILABLE", times=None)
+        with Consumer(broker.bootstrap_servers, default_api_timeout_ms=500) as consumer:
+            consumer.assign([(topic, 0)])
+            with pytest.raises(RequestTimeoutError, match=r"default\.api\.timeout\.ms=500"):
+                consumer.position((topic, 0))

@@ -12,7 +12,7 @@ from moldau.client.cluster import Cluster
 from moldau.client.consumer_group import ConsumerGroup, Listener, Listeners
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
-from moldau.client.errors import ClientError, ClosedError, KafkaError
+from moldau.client.errors import ClientError, ClosedError, KafkaError, RequestTimeoutError
 from moldau.client.fetch_queue import FetchQueue
 from moldau.client.fetcher import Fetcher
 from moldau.client.group_metadata import GroupMetadata
@@ -258,14 +258,24 @@ class AsyncConsumer:
             self._positions.seek_to(key, start)
 
     async def position(self, partition: Place) -> int:
-        """Return the offset of the next record of a partition, when it is known."""
+        """Return the offset of the next record of a partition, when it is known.
+
+        `RequestTimeoutError` if it is not after `default.api.timeout.ms`.
+        """
         key = TopicPartition(*partition)
         self._positions.get(key)
         for record in self.unread:
             if (record.topic, record.partition) == key:
                 return record.offset
+        limit_ms = self.settings.default_api_timeout_ms
+        deadline = asyncio.get_running_loop().time() + limit_ms / 1000
         while (known := self._positions.get(key).position) is None:
-            await self._wait(None)
+            self._news.clear()  # or what has come before would end the wait, again and again
+            if not await self._wait(deadline):
+                raise RequestTimeoutError(
+                    f"partition {key}: where to go on is not known after "
+                    f"default.api.timeout.ms={limit_ms}"
+                )
         return known
 
     def pause(self, *partitions: Place) -> None:
