@@ -76,7 +76,7 @@ class AdminBase:
         self, node_id: int, ask: Callable[[Connection], Awaitable[Result]], what: str
     ) -> Result:
         if node_id not in self._cluster.nodes:
-            await self._cluster.ask_topics([])
+            await self._cluster.refresh([])
         if node_id not in self._cluster.nodes:
             raise UnreachableError(f"there is no broker {node_id} in the cluster")
 

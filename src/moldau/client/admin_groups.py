@@ -85,7 +85,7 @@ class GroupAdmin(AdminBase):
             check(answer.error_code, f"groups at {connection.address}")
             return answer
 
-        await self._cluster.ask_topics([])
+        await self._cluster.refresh([])
         found: dict[str, GroupListing] = {}
         for node_id in sorted(self._cluster.nodes):
             for row in (await self._ask_node_again(node_id, ask)).groups:

@@ -110,7 +110,7 @@ class TransactionAdmin(PartitionAdmin):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "list transactions", f"state {unknown}")
             return answer
 
-        await self._cluster.ask_topics([])
+        await self._cluster.refresh([])
         listed = []
         for node_id in sorted(self._cluster.nodes):
 
