@@ -6,6 +6,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(PYTHON) tools/bootstrap.py
 PYTEST := $(BIN)/python -m pytest
+# A test that hangs is ended, and says where.
+BOUNDED := -o faulthandler_timeout=1500 -o faulthandler_exit_on_timeout=true
 
 help:  ## Say what each target does
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -28,9 +30,9 @@ check: python  ## Format, lint, types, layers, tidiness and unit tests, in under
 	$(PYTEST) -q -m "not long" tests/unit
 
 test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
-	$(PYTEST) -m long tests/unit
-	$(PYTEST) --ignore=tests/unit --ignore=tests/spark tests
-	$(PYTEST) -n 2 --dist loadfile tests/spark
+	$(PYTEST) $(BOUNDED) -m long tests/unit
+	$(PYTEST) $(BOUNDED) --ignore=tests/unit --ignore=tests/spark tests
+	$(PYTEST) $(BOUNDED) -n 2 --dist loadfile tests/spark
 
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
