@@ -74,6 +74,23 @@ def test_available_now_ends_where_the_topic_ended(broker: Broker, topic: str) ->
         assert reader.latestOffset(end, ReadAllAvailable()) == end == {topic: {"0": 3}}
 
 
+def test_who_was_ahead_of_an_open_transaction_waits_for_its_end(broker: Broker, topic: str) -> None:
+    broker.create_topic(topic)
+    with (
+        moldau.Producer(broker.bootstrap_servers, transactional_id=topic) as producer,
+        reader_of(broker, topic) as reader,
+    ):
+        producer.init_transactions()
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.send(topic, b"open").result()
+        # As the checkpoint of one that read uncommitted records has it.
+        start = {topic: {"0": 2}}
+        assert reader.latestOffset(start, ReadAllAvailable()) == start
+        producer.commit_transaction()
+        assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 4}}
+
+
 def test_ranges_are_planned_before_and_after_the_topic_grows(broker: Broker, topic: str) -> None:
     broker.create_topic(topic)
     fill(broker, topic, range(10))

@@ -28,7 +28,7 @@ def find_loss(wanted: OffsetRange, log_start: int, log_end: int) -> str | None:
     if wanted.end > log_end:
         return (
             f"{what} ends at offset {log_end}, and offsets {wanted.start} to {wanted.end - 1} were "
-            f"to be read: was the topic deleted and created anew?"
+            f"to be read (was the topic deleted and created anew?)"
         )
     if wanted.start < log_start:
         last = min(log_start, wanted.end) - 1
