@@ -252,3 +252,20 @@ def test_times_that_make_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--from", "1d", "--until", "2d", "--once", "--into", "again"]
     assert main(["pipeline", "run", "orders.py", *words]) == 1
     assert "--from 1d --until 2d: nothing is between" in capsys.readouterr().err
+
+
+def test_a_broker_that_is_not_there_is_told_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("moldau.pipelines.connector.opening.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("moldau.pipelines.streams.app.get_session", None)
+    file = tmp_path / "app.py"
+    file.write_text(
+        "from moldau.pipelines import App\napp = App('a')\napp.stream('t', schema='x int')\n"
+    )
+    assert main(["pipeline", "run", str(file), "-b", "127.0.0.1:1"]) == 1
+    assert capsys.readouterr().err == (
+        f"moldau: {file}:3: cannot connect to 127.0.0.1:1 (Connection refused): is a broker "
+        "running there?\n"
+    )

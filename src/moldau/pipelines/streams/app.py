@@ -34,7 +34,12 @@ from moldau.pipelines.streams.sources import (
     read_key,
     with_event_time,
 )
-from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
+from moldau.pipelines.streams.starting import (
+    check_brokers,
+    check_place,
+    create_topics,
+    start_stream,
+)
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
 
@@ -85,6 +90,8 @@ class App:
     def spark(self) -> SparkSession:
         """The session: the one that is there, or one that is made now."""
         if self._spark is None:
+            if self._run.asks_first:
+                check_brokers(self.client_config)
             self._spark = get_session(
                 self.name, self._master, self._spark_configs, is_quiet=self._run.is_quiet
             )
