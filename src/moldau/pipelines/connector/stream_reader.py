@@ -1,5 +1,6 @@
 """Reads on and on: a streaming query."""
 
+import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
@@ -174,3 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._opened is not None:
             self._opened.close()
             self._opened = None
+        if isinstance(sys.exception(), EOFError):
+            # Spark has hung up, and its runner is about to tell it so: the trace of that attempt
+            # would be all that a user sees of a query that was stopped.
+            sys.excepthook = lambda *_: None
