@@ -140,6 +140,15 @@ def test_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "shop: totals begins at latest when it runs again\n"
     assert not (folder / "shop" / "totals").exists()
     assert (folder / "shop" / "joined").exists()
+    # One that the last run has left out, and a backfill's.
+    for name in ("other", "other@again@0-"):
+        (folder / "shop" / name).mkdir()
+        (folder / "shop" / name / "moldau.json").write_text("{}")
+    assert say(folder, "list", "--json") == 0
+    assert '"queries":["totals","joined","lost","other"]' in capsys.readouterr().out
+    assert say(folder, "reset", "shop", "--yes") == 0
+    assert "shop: other begins at earliest" in capsys.readouterr().out
+    assert [each.name for each in (folder / "shop").glob("other*")] == ["other@again@0-"]
     with run_folder_of(folder / "shop").hold("shop"):
         assert say(folder, "reset", "shop", "--yes") == 1
     assert f"shop runs, as process {os.getpid()}: `moldau pipeline stop shop` first" in (

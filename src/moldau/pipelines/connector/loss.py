@@ -11,7 +11,10 @@ from typing import Final
 from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.errors import PipelineError
 
-WAY_OUT: Final = "set failOnDataLoss to false to go on with what is there"
+WAY_OUT: Final = (
+    "set failOnDataLoss to false to go on with what is there, or begin anew without the checkpoint "
+    "(of an app: moldau pipeline reset)"
+)
 
 
 class DataLossError(PipelineError):
