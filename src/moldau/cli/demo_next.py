@@ -13,7 +13,7 @@ That was {file}: copy it, and change it.
 What to open next:
   docs/streams.md              what an app can do
   docs/testing-pipelines.md    tests of such a file
-  docs/from-kafka-streams.md   what is called how, for those who know Kafka Streams
+  docs/from-kafka-streams.md   what is called how, if you know Kafka Streams
 What to type next:
 {path}  moldau start                 a broker that stays
   moldau pipeline run FILE.py  an app that is supervised"""
