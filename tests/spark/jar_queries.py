@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from moldau.pipelines.session import get_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = (
     "partition",
@@ -29,6 +29,29 @@ def texts(rows: "DataFrame") -> list[list[object]]:
     return [list(row) for row in found]
 
 
+def move(session: "SparkSession", where: dict[str, str], checkpoint: str) -> list[str]:
+    """Copy a topic that grows by queries of the jar, of ours, and of the jar, with one checkpoint.
+
+    Return the values of the copy.
+    """
+    for part, form in enumerate(("kafka", "moldau", "kafka")):
+        numbers = session.range(10 * part, 10 * part + 10).selectExpr("cast(id as string) value")
+        numbers.write.format(form).options(**where, topic="moving").mode("append").save()
+        rows = session.readStream.format(form).options(**where, subscribe="moving")
+        query = (
+            rows.option("startingOffsets", "earliest")
+            .load()
+            .select("key", "value")
+            .writeStream.format(form)
+            .options(**where, topic="moved", checkpointLocation=checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    copy = session.read.format("moldau").options(**where, subscribe="moved").load()
+    return [bytes(row.value).decode() for row in copy.collect()]
+
+
 def main(jars: str, servers: str, directory: str) -> None:
     session = get_session("jar-connector", "local[2]", {"spark.jars": jars})
     where = {"kafka.bootstrap.servers": servers}
@@ -44,7 +67,10 @@ def main(jars: str, servers: str, directory: str) -> None:
     def stream(topic: str) -> "DataFrame":
         return session.readStream.format("kafka").options(**reading, subscribe=topic).load()
 
-    found = {"batch": texts(read("read")), "transactions": texts(read("transactions"))}
+    found: dict[str, object] = {
+        "batch": texts(read("read")),
+        "transactions": texts(read("transactions")),
+    }
     to_files = stream("read").writeStream.format("parquet")
     # The second start goes on where the first has come to.
     for _ in range(2):
@@ -66,6 +92,7 @@ def main(jars: str, servers: str, directory: str) -> None:
         .start()
     )
     query.awaitTermination()
+    found["moved"] = move(session, where, str(Path(directory, "moving")))
     session.stop()
     sys.stdout.write(json.dumps(found))
 

@@ -1,6 +1,7 @@
 """Spark's own Kafka connector, a jar, at our broker: source and sink."""
 
 from pathlib import Path
+from typing import Any
 
 from moldau import Producer, Record
 from moldau.testing.broker import Broker
@@ -54,10 +55,14 @@ def contents(records: list[Record]) -> list[tuple[object, ...]]:
 
 def test_it_reads_and_writes(broker: Broker, tmp_path: Path) -> None:
     servers = broker.bootstrap_servers
-    for topic in ("read", "transactions", "written", "streamed"):
+    for topic in ("read", "transactions", "written", "streamed", "moving", "moved"):
         broker.create_topic(topic, partitions=3)
     fill(servers)
-    found = run_program("tests.spark.jar_queries", jars.spark_connector(), servers, str(tmp_path))
+    found: Any = run_program(
+        "tests.spark.jar_queries", jars.spark_connector(), servers, str(tmp_path)
+    )
+    # A query goes on with the other connector, and back again.
+    assert sorted(map(int, found.pop("moved"))) == list(range(30))
     source = read(servers, "read")
     assert len(source) == 300
     committed = columns_of(read(servers, "transactions"))

@@ -63,6 +63,12 @@ def test_offsets_from_and_to(spark: "SparkSession", broker: Broker, topic: str) 
         endingOffsets=f'{{"{topic}":{{"0":-1,"1":2}}}}',
     )
     assert values_of(frame) == ["03", "04", "10", "11"]
+    behind = {
+        "startingOffsets": f'{{"{topic}":{{"0":3,"1":4}}}}',
+        "endingOffsets": f'{{"{topic}":{{"0":3,"1":2}}}}',
+    }
+    with pytest.raises(Exception, match=f"{topic}-1 would begin at offset 4 and end at 2: comp"):
+        load(spark, broker, topic, **behind).count()
 
 
 def test_times_from_and_to(spark: "SparkSession", broker: Broker, topic: str) -> None:

@@ -1,5 +1,7 @@
 """The source without a query around it: what Spark would ask, asked directly."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -72,6 +74,46 @@ def test_available_now_ends_where_the_topic_ended(broker: Broker, topic: str) ->
         end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
         fill(broker, topic, range(3))
         assert reader.latestOffset(end, ReadAllAvailable()) == end == {topic: {"0": 3}}
+
+
+def test_who_was_ahead_of_an_open_transaction_waits_for_its_end(broker: Broker, topic: str) -> None:
+    broker.create_topic(topic)
+    with (
+        moldau.Producer(broker.bootstrap_servers, transactional_id=topic) as producer,
+        reader_of(broker, topic) as reader,
+    ):
+        producer.init_transactions()
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.send(topic, b"open").result()
+        # As the checkpoint of one that read uncommitted records has it.
+        start = {topic: {"0": 2}}
+        assert reader.latestOffset(start, ReadAllAvailable()) == start
+        producer.commit_transaction()
+        assert reader.latestOffset(start, ReadAllAvailable()) == {topic: {"0": 4}}
+
+
+HUNG_UP = """
+from moldau.pipelines.connector.stream_reader import StreamReader
+
+reader = StreamReader({"kafka.bootstrap.servers": "h:1", "subscribe": "t"})
+try:
+    try:
+        raise %s
+    finally:
+        reader.stop()
+except Exception:
+    raise BrokenPipeError
+"""
+"""What the process of a source does when Spark closes its socket, and when something is wrong."""
+
+
+@pytest.mark.parametrize(("error", "is_said"), [("EOFError", False), ("ValueError", True)])
+def test_nothing_is_printed_when_spark_hangs_up(error: str, is_said: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG_UP % error], capture_output=True, text=True, check=False
+    )
+    assert ("BrokenPipeError" in done.stderr) == is_said
 
 
 def test_ranges_are_planned_before_and_after_the_topic_grows(broker: Broker, topic: str) -> None:

@@ -9,15 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from moldau import Admin, Consumer, Producer, TopicPartition
+from moldau.cli.demo_next import FILE, next_steps
 from moldau.cli.demo_screen import HEADS, Screen
 from moldau.cli.demo_shop import Shop
 from moldau.cli.frame import CommandError
-from moldau.pipelines import examples
 from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
@@ -26,22 +25,12 @@ from moldau.pipelines.supervision.signals import stop_on_signals
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-FILE: Final = Path(examples.__file__).with_name("shop.py")
 INPUTS: Final = ("orders", "users", "clicks")
 SPEED: Final = 20
 """A window of a minute is over in seconds: the shop's time is quicker than ours."""
 TICK_SECONDS: Final = 0.25
 FIRST_SECONDS_MAX: Final = 300.0
 """A machine that has shown nothing by then will not."""
-NEXT: Final = """
-That was {file}: copy it, and change it.
-What to open next:
-  docs/streams.md              what an app can do
-  docs/testing-pipelines.md    tests of such a file
-  docs/from-kafka-streams.md   what is called how, for those who know Kafka Streams
-What to type next:
-  moldau start                 a broker that stays
-  moldau pipeline run FILE.py  an app that is supervised"""
 
 
 def run_demo(seconds: float) -> None:
@@ -66,7 +55,7 @@ def run_demo(seconds: float) -> None:
         queries = app.start()
         print(f"{len(queries)} queries run. The first results take a moment ...", flush=True)
         _show(servers, queries, seconds, stopping)
-    print(NEXT.format(file=FILE))
+    print(next_steps())
 
 
 @contextmanager
@@ -113,8 +102,8 @@ def _show(
     servers: str, queries: "list[StreamingQuery]", seconds: float, stopping: threading.Event
 ) -> None:
     screen = Screen()
-    now = time.monotonic()
-    first_until, until = now + FIRST_SECONDS_MAX, None
+    began = now = time.monotonic()
+    first_until, until = began + FIRST_SECONDS_MAX, None
     with Consumer(
         servers, auto_offset_reset="earliest", isolation_level="read_committed"
     ) as consumer:
@@ -128,7 +117,10 @@ def _show(
                 until = now + seconds
             elif until is None and now > first_until:
                 raise CommandError(f"no results within {FIRST_SECONDS_MAX:.0f} s: is it very busy?")
-            left = "starting" if until is None else f"{max(0.0, until - now):.0f} s left"
+            if until is None:
+                left = f"starting for {now - began:.0f} s"
+            else:
+                left = f"{max(0.0, until - now):.0f} s left"
             screen.draw(f"moldau demo on {servers}: {left}, Ctrl-C ends it")
 
 

@@ -1,5 +1,6 @@
 """What the demo shows: a screen that renews itself, or a line for each row."""
 
+import shutil
 import sys
 from collections import deque
 from collections.abc import Mapping
@@ -8,6 +9,8 @@ from typing import Any, Final
 from moldau.cli.printing import table
 
 ROWS_SHOWN: Final = 6
+LINES_AROUND: Final = 3
+"""Of each table: a blank line, its title and its head."""
 HEADS: Final = {
     "orders-enriched": ("order", "user", "name", "city", "amount"),
     "totals": ("minute", "user", "total"),
@@ -48,9 +51,12 @@ class Screen:
             print(f"{_HOME_AND_CLEAR}{line}\n{self.text()}", flush=True)
 
     def text(self) -> str:
-        """Return all tables."""
+        """Return all tables, with as many rows as the terminal has room for."""
+        # A line is above them, and the cursor stands below: what does not fit scrolls away.
+        room = (shutil.get_terminal_size().lines - 2) // len(HEADS) - LINES_AROUND
+        shown = max(1, min(ROWS_SHOWN, room))
         return "\n".join(
-            f"\n{TITLES[topic]} (topic {topic})\n{table(head, self._rows[topic])}"
+            f"\n{TITLES[topic]} (topic {topic})\n{table(head, list(self._rows[topic])[-shown:])}"
             for topic, head in HEADS.items()
         )
 

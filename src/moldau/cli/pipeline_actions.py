@@ -36,12 +36,18 @@ def list_apps(options: argparse.Namespace) -> None:
 
 def _summary(name: str, run: RunFolder) -> dict[str, object]:
     status, pid = run.read_status() or {}, run.find_pid()
+    checkpoints = Checkpoints(name, str(run.path.parent.parent))
     return {
         "app": name,
         "state": "stopped" if pid is None else "running",
         "pid": pid,
-        "queries": [query["query"] for query in status.get("queries", [])],
+        "queries": _names(status.get("queries", []), checkpoints),
     }
+
+
+def _names(told: list[dict[str, Any]], checkpoints: Checkpoints) -> list[str]:
+    """Return the queries of an app: the last run may have been one of some only."""
+    return list(dict.fromkeys((*(query["query"] for query in told), *checkpoints.queries())))
 
 
 def show_status(options: argparse.Namespace) -> None:
@@ -106,17 +112,16 @@ def reset(options: argparse.Namespace) -> None:
     """Remove checkpoints, and note where their queries are to begin."""
     run = _find(options)
     status = _read_status(run, options.app)
-    known = [query["query"] for query in status["queries"]]
+    checkpoints = Checkpoints(options.app, status["checkpoints"])
+    if checkpoints.is_local and options.checkpoints is not None:
+        checkpoints = Checkpoints(options.app, options.checkpoints)
+    known = _names(status["queries"], checkpoints)
     chosen = options.query or known
     if unknown := sorted(set(chosen) - set(known)):
         raise CommandError(
             f"{options.app} has no query {unknown[0]}: it has {', '.join(known) or 'none'}"
         )
     to = options.to if options.to in ("earliest", "latest") else str(parse_moment(options.to))
-    base = status["checkpoints"]
-    checkpoints = Checkpoints(options.app, base)
-    if checkpoints.is_local and options.checkpoints is not None:
-        checkpoints = Checkpoints(options.app, options.checkpoints)
     if pid := run.find_pid():
         raise CommandError(
             f"{options.app} runs, as process {pid}: `moldau pipeline stop {options.app}` first"

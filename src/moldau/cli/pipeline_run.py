@@ -48,5 +48,6 @@ def _run_options(options: argparse.Namespace) -> RunOptions:
         begin_ms=begin_ms,
         end_ms=end_ms,
         into=options.into,
+        asks_first=True,
         is_quiet=not options.verbose,
     )

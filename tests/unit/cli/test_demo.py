@@ -4,9 +4,11 @@ import random
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from moldau.cli.demo_next import next_steps
 from moldau.cli.demo_screen import Screen
 from moldau.cli.demo_shop import USERS, Shop
 
@@ -58,6 +60,29 @@ def test_a_terminal_is_drawn_anew(
     shown = capsys.readouterr().out
     assert shown.startswith("\033[H\033[Jmoldau demo\n")
     assert "MINUTE  USER  TOTAL\n08:00   ann    9.00\n" in shown
+
+
+@pytest.mark.parametrize(("lines", "rows"), [(24, 4), (60, 6), (5, 1)])
+def test_a_small_terminal_has_room_for_all_tables(
+    monkeypatch: pytest.MonkeyPatch, lines: int, rows: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", str(lines))
+    screen = Screen()
+    for topic, row in ROWS.items():
+        for _ in range(10):
+            screen.add(topic, row)
+    shown = screen.text().splitlines()
+    assert len(shown) == 3 * (3 + rows)
+
+
+def test_what_to_type_next_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "moldau").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "export PATH" not in next_steps()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert f'  export PATH="{tmp_path}:$PATH"\n  moldau start ' in next_steps()
 
 
 WITHOUT_SPARK = """

@@ -140,6 +140,15 @@ def test_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "shop: totals begins at latest when it runs again\n"
     assert not (folder / "shop" / "totals").exists()
     assert (folder / "shop" / "joined").exists()
+    # One that the last run has left out, and a backfill's.
+    for name in ("other", "other@again@0-"):
+        (folder / "shop" / name).mkdir()
+        (folder / "shop" / name / "moldau.json").write_text("{}")
+    assert say(folder, "list", "--json") == 0
+    assert '"queries":["totals","joined","lost","other"]' in capsys.readouterr().out
+    assert say(folder, "reset", "shop", "--yes") == 0
+    assert "shop: other begins at earliest" in capsys.readouterr().out
+    assert [each.name for each in (folder / "shop").glob("other*")] == ["other@again@0-"]
     with run_folder_of(folder / "shop").hold("shop"):
         assert say(folder, "reset", "shop", "--yes") == 1
     assert f"shop runs, as process {os.getpid()}: `moldau pipeline stop shop` first" in (
@@ -252,3 +261,20 @@ def test_times_that_make_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--from", "1d", "--until", "2d", "--once", "--into", "again"]
     assert main(["pipeline", "run", "orders.py", *words]) == 1
     assert "--from 1d --until 2d: nothing is between" in capsys.readouterr().err
+
+
+def test_a_broker_that_is_not_there_is_told_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("moldau.pipelines.connector.opening.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("moldau.pipelines.streams.app.get_session", None)
+    file = tmp_path / "app.py"
+    file.write_text(
+        "from moldau.pipelines import App\napp = App('a')\napp.stream('t', schema='x int')\n"
+    )
+    assert main(["pipeline", "run", str(file), "-b", "127.0.0.1:1"]) == 1
+    assert capsys.readouterr().err == (
+        f"moldau: {file}:3: cannot connect to 127.0.0.1:1 (Connection refused): is a broker "
+        "running there?\n"
+    )

@@ -40,3 +40,12 @@ def test_a_group_has_kafkas_defaults() -> None:
 def test_what_does_not_go_together_is_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make(**settings)
+
+
+def test_there_is_no_security_yet_and_plain_text_may_be_said() -> None:
+    assert load(ConsumerSettings, None, {"security.protocol": "PLAINTEXT"}, {}) == (
+        load(ConsumerSettings, None, {}, {})
+    )
+    for name in ("security.protocol", "sasl.jaas.config", "ssl.truststore.location"):
+        with pytest.raises(ConfigError, match=f"{name}: TLS and SASL are not there yet"):
+            load(ConsumerSettings, None, {name: "SSL"}, {})

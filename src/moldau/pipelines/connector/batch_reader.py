@@ -9,6 +9,7 @@ from moldau.pipelines.connector.cluster_offsets import ClusterOffsets
 from moldau.pipelines.connector.planning import OffsetRange, plan
 from moldau.pipelines.connector.reading import read_range
 from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.errors import OptionError
 
 
 class BatchReader(DataSourceReader):
@@ -24,10 +25,15 @@ class BatchReader(DataSourceReader):
             keys = cluster.require_partitions()
             start = cluster.resolve(self._start, keys)
             end = cluster.resolve(self._end, keys)
-        # A range that ends before it begins is empty; in a stream it would be lost data.
+        for key in sorted(end):
+            if end[key] < start[key]:
+                raise OptionError(
+                    f"partition {key} would begin at offset {start[key]} and end at {end[key]}: "
+                    f"compare the options that begin with starting and with ending"
+                )
         ranges = plan(
             start,
-            {key: max(offset, start[key]) for key, offset in end.items()},
+            end,
             partitions_min=self._options.partitions_min,
             records_max=self._options.records_max,
         )

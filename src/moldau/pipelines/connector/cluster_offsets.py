@@ -102,6 +102,10 @@ class ClusterOffsets:
         """Return the ends of what can be read: up to the first open transaction, if need be."""
         return self._list(dict.fromkeys(partitions, LATEST))
 
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Return the ends of the logs, open transactions included."""
+        return self._list(dict.fromkeys(partitions, LATEST), is_committed=False)
+
     def resolve(self, bound: Bound, partitions: list[TopicPartition]) -> Offsets:
         """Return the offsets of a bound in these partitions."""
         match bound:
@@ -133,10 +137,13 @@ class ClusterOffsets:
         edges = {key: offset for key, offset in offsets.items() if offset < 0}
         return offsets | self._list(edges)
 
-    def _list(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+    def _list(
+        self, timestamps: Mapping[TopicPartition, int], *, is_committed: bool | None = None
+    ) -> Offsets:
         if not timestamps:
             return {}
-        is_committed = self._options.isolation_level == "read_committed"
+        if is_committed is None:
+            is_committed = self._options.isolation_level == "read_committed"
         found = self._admin.list_offsets(
             timestamps, isolation_level="read_committed" if is_committed else "read_uncommitted"
         )

@@ -11,7 +11,10 @@ from typing import Final
 from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.errors import PipelineError
 
-WAY_OUT: Final = "set failOnDataLoss to false to go on with what is there"
+WAY_OUT: Final = (
+    "set failOnDataLoss to false to go on with what is there, or begin anew without the checkpoint "
+    "(of an app: moldau pipeline reset)"
+)
 
 
 class DataLossError(PipelineError):
@@ -28,7 +31,7 @@ def find_loss(wanted: OffsetRange, log_start: int, log_end: int) -> str | None:
     if wanted.end > log_end:
         return (
             f"{what} ends at offset {log_end}, and offsets {wanted.start} to {wanted.end - 1} were "
-            f"to be read: was the topic deleted and created anew?"
+            f"to be read (was the topic deleted and created anew?)"
         )
     if wanted.start < log_start:
         last = min(log_start, wanted.end) - 1

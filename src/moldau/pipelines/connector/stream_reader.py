@@ -1,5 +1,6 @@
 """Reads on and on: a streaming query."""
 
+import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
@@ -90,13 +91,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._target
         latest = self._look_closely(begin)
         for key in sorted(begin.keys() - latest.keys()):
-            words = f"partition {key} is gone, and was read up to offset {begin[key]}"
+            words = (
+                f"partition {key} is gone or not chosen any more, and was read up to {begin[key]}"
+            )
             report_loss(words, fails=self._options.fails_on_data_loss)
         for key, offset in sorted(latest.items()):
             if offset < begin.get(key, 0):
                 words = (
                     f"partition {key} ends at offset {offset}, and was read up to offset "
-                    f"{begin[key]}: was the topic deleted and created anew?"
+                    f"{begin[key]} (was the topic deleted and created anew?)"
                 )
                 report_loss(words, fails=self._options.fails_on_data_loss)
         # What is gone stays where it is: if it comes back, that can be seen.
@@ -110,9 +113,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if look:
                 time.sleep(LOOK_SECONDS)
             latest = self._cluster.latest(self._cluster.partitions())
-            if all(latest.get(key, -1) >= offset for key, offset in begin.items()):
-                break
-        return latest
+            short = {key for key, offset in begin.items() if latest.get(key, -1) < offset}
+            if not short:
+                return latest
+        # Whoever has read uncommitted records before may be ahead of an open transaction.
+        log_ends = self._cluster.log_ends(short & latest.keys())
+        return latest | {key: begin[key] for key in log_ends if begin[key] <= log_ends[key]}
 
     def _waits(self, begin: Offsets) -> bool:
         """Whether a batch is put off until there is more to read."""
@@ -169,3 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._opened is not None:
             self._opened.close()
             self._opened = None
+        if isinstance(sys.exception(), EOFError):
+            # Spark has hung up, and its runner is about to tell it so: the trace of that attempt
+            # would be all that a user sees of a query that was stopped.
+            sys.excepthook = lambda *_: None

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructType
 
 from moldau.pipelines.decoding.batches import REASON, OnError, failure
-from moldau.pipelines.decoding.decoder import SchemaError, in_one_line
+from moldau.pipelines.decoding.decoder import SchemaError
+from moldau.pipelines.decoding.spark_types import words_of
 
 _REFUSED: Final = "__refused"
 
@@ -88,7 +89,7 @@ def _read_schema(schema: str | StructType) -> StructType:
     try:
         fields = StructType.fromDDL(schema)
     except PySparkException as error:
-        raise SchemaError(f"schema {schema!r} is not Spark's: {in_one_line(error)}") from error
+        raise SchemaError(f"schema {schema!r} is not Spark's: {words_of(error)}") from error
     if not isinstance(fields, StructType):
         raise SchemaError(f"schema {schema!r} has no fields: write names and types")
     return fields

@@ -34,7 +34,12 @@ from moldau.pipelines.streams.sources import (
     read_key,
     with_event_time,
 )
-from moldau.pipelines.streams.starting import check_place, create_topics, start_stream
+from moldau.pipelines.streams.starting import (
+    check_brokers,
+    check_place,
+    create_topics,
+    start_stream,
+)
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
 
@@ -85,6 +90,8 @@ class App:
     def spark(self) -> SparkSession:
         """The session: the one that is there, or one that is made now."""
         if self._spark is None:
+            if self._run.asks_first:
+                check_brokers(self.client_config)
             self._spark = get_session(
                 self.name, self._master, self._spark_configs, is_quiet=self._run.is_quiet
             )
@@ -252,7 +259,7 @@ class App:
             # another time.
             begin, end = self._run.begin_ms or 0, self._run.end_ms or ""
             query_name = f"{query_name}@{topic}@{begin}-{end}"
-        self._check_new(query_name, topic)
+        self._check_new(query_name)
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
             query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
@@ -263,16 +270,11 @@ class App:
         self._queries.append(query)
         return query
 
-    def _check_new(self, query_name: str, topic: str) -> None:
+    def _check_new(self, query_name: str) -> None:
         for query in self._queries:
             if query.name == query_name:
                 raise PipelineError(
                     f"query {query_name} is there already: give this one another name"
-                )
-            if self._run.into is not None and query.topic == topic:
-                raise PipelineError(
-                    f"into={topic}: the app has several queries; write {{query}} in it, which "
-                    "stands for the query's name"
                 )
 
     # Running.

@@ -95,6 +95,14 @@ class Checkpoints:
         """Take back a claim: the query has not begun."""
         (self._path(query_name) / OWNER_FILE).unlink(missing_ok=True)
 
+    def queries(self) -> list[str]:
+        """Return the queries that have checkpoints here; those of backfills are none of the app's.
+
+        Of a checkpoint elsewhere it is known whose it is.
+        """
+        found = self.local_folder.glob(f"*/{OWNER_FILE}")
+        return sorted(path.parent.name for path in found if "@" not in path.parent.name)
+
     # Where to begin.
 
     def starting(self) -> str | None:

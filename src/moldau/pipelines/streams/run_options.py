@@ -20,6 +20,8 @@ class RunOptions:
     """A backfill reads up to this time."""
     into: str | None = None
     """The topic that a backfill writes to, instead of the query's."""
+    asks_first: bool = False
+    """Whether to look for the brokers before Spark, which takes its time, is started."""
     is_quiet: bool = True
     is_test: bool = False
     """Whether somebody moves watermarks by records of time (`time_records`)."""

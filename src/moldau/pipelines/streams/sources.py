@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from moldau.pipelines.connector.options import SERVERS
 from moldau.pipelines.connector.source_options import read_source_options
 from moldau.pipelines.decoding.batches import OnError as DecodeErrors
-from moldau.pipelines.decoding.decoder import in_one_line
 from moldau.pipelines.decoding.formats import FORMATS
 from moldau.pipelines.decoding.json_columns import decode_json
+from moldau.pipelines.decoding.spark_types import words_of
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.run_options import RunOptions
@@ -59,7 +59,7 @@ def parse_schema(option: str, schema: str) -> StructType:
     try:
         found = StructType.fromDDL(schema)
     except PySparkException as error:
-        raise OptionError(f"{option}={schema!r} is not a schema: {in_one_line(error)}") from None
+        raise OptionError(f"{option}={schema!r} is not a schema: {words_of(error)}") from None
     if not isinstance(found, StructType):
         raise OptionError(f"{option}={schema!r}: names and types are wanted, as in 'user string'")
     return found
@@ -226,4 +226,4 @@ def with_event_time(rows: DataFrame, event_time: str | None, watermark: str | No
     try:
         return rows.withWatermark(event_time, watermark)
     except PySparkException as error:
-        raise OptionError(f"watermark={watermark}: {in_one_line(error)}") from None
+        raise OptionError(f"watermark={watermark}: {words_of(error)}") from None

@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 
 from moldau.client.admin import Admin
 from moldau.client.errors import KafkaError
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.sink.settings import load_sink_settings
 from moldau.pipelines.connector.sink.spark_task import types_of
 from moldau.pipelines.errors import PipelineError
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 COMPACTED: Final = {"cleanup.policy": "compact"}
+
+
+def check_brokers(client_config: Mapping[str, str]) -> None:
+    """Raise what is wrong with the cluster's address, or with the client's settings."""
+    open_client(Admin, config=dict(client_config)).close()
 
 
 def create_topics(client_config: Mapping[str, str], queries: Iterable[Query]) -> None:

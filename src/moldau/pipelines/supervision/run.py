@@ -32,7 +32,7 @@ def run_app(
 
     `once` reads what is there, and ends.
     """
-    chosen = _choose(app, queries)
+    chosen = choose_queries(app, queries)
 
     def start(name: str) -> "StreamingQuery":
         return app.start_query(chosen[name], once=once)
@@ -49,14 +49,22 @@ def run_app(
             app.stop()
 
 
-def _choose(app: "App", wanted: Collection[str]) -> "dict[str, Query]":
+def choose_queries(app: "App", wanted: Collection[str]) -> "dict[str, Query]":
+    """Return the queries to run, all or those that are wanted, by name."""
     if not app.queries:
         raise PipelineError(f"app {app.name} has no query: declare one with app.to(rows, topic)")
     # A backfill's has more behind an @.
     known = {query.name.partition("@")[0]: query for query in app.queries}
     if missing := sorted(set(wanted) - known.keys()):
         raise PipelineError(f"app {app.name} has no query {missing[0]}: it has {', '.join(known)}")
-    return {query.name: query for name, query in known.items() if not wanted or name in wanted}
+    chosen = {query.name: query for name, query in known.items() if not wanted or name in wanted}
+    into = current_run_options().into
+    if into is not None and len({query.topic for query in chosen.values()}) < len(chosen):
+        raise PipelineError(
+            f"into={into}: the app has several queries; write {{query}} in it, which stands for "
+            "the query's name, or choose one with --query"
+        )
+    return chosen
 
 
 class Complaints:

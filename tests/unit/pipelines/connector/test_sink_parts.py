@@ -125,10 +125,11 @@ def test_settings_travel_to_tasks() -> None:
         "kafka.linger.ms": "1",
         "checkpointlocation": "x",
         "DELIVERY": "exactly_once",
+        "topic": " out ",
     }
     settings = load_sink_settings(texts, TYPES)
     assert settings.is_exactly_once
-    assert settings.sink == "out"
+    assert (settings.topic, settings.sink) == ("out", "out")
     assert settings.client_config == {"bootstrap.servers": "localhost:9092"}
     assert settings.producer_config["linger.ms"] == "1"
     assert pickle.loads(pickle.dumps(settings)) == settings

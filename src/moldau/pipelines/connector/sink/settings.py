@@ -48,7 +48,7 @@ def load_sink_settings(texts: Mapping[str, str], types: Mapping[str, str]) -> Si
     """Read options, and check them with the columns (name to type, as Spark writes it)."""
     options = Options(texts)
     config = options.client_config(*DECIDED_HERE)
-    topic = options.text("topic")
+    topic = (options.text("topic") or "").strip() or None
     settings = SinkSettings(
         producer_config=config,
         topic=topic,

@@ -1,0 +1,26 @@
+"""What the demo says in the end: where to look, and what to type."""
+
+import sys
+from pathlib import Path
+from shutil import which
+from typing import Final
+
+from moldau.pipelines import examples
+
+FILE: Final = Path(examples.__file__).with_name("shop.py")
+NEXT: Final = """
+That was {file}: copy it, and change it.
+What to open next:
+  docs/streams.md              what an app can do
+  docs/testing-pipelines.md    tests of such a file
+  docs/from-kafka-streams.md   what is called how, if you know Kafka Streams
+What to type next:
+{path}  moldau start                 a broker that stays
+  moldau pipeline run FILE.py  an app that is supervised"""
+
+
+def next_steps() -> str:
+    """Return it; whoever has not activated the environment is told how to find the command."""
+    folder = Path(sys.executable).parent
+    has_path = which("moldau") is not None or not (folder / "moldau").exists()
+    return NEXT.format(file=FILE, path="" if has_path else f'  export PATH="{folder}:$PATH"\n')
