@@ -23,9 +23,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from moldau.pipelines.decoding.decoder import in_one_line
 from moldau.pipelines.errors import OptionError
 from moldau.pipelines.streams.folds import Average, Count, Extreme, Fold, Sum
+from moldau.pipelines.supervision.failures import failure_of
 
 FUNCTIONS: Final = ("count", "sum", "avg", "mean", "min", "max")
 _CALL: Final = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
@@ -81,7 +81,7 @@ def read_aggregate(rows: DataFrame, name: str, text: object) -> Aggregate:
         found = rows.select(F.expr(inner)).schema[0].dataType
         result = rows.groupBy().agg(F.expr(call[0])).schema[0].dataType
     except PySparkException as error:
-        raise OptionError(f"{words}: {in_one_line(error)}") from None
+        raise OptionError(f"{words}: {failure_of(error).line}") from None
     return _aggregate(name, words, call[0], function, F.expr(inner), found, result)
 
 

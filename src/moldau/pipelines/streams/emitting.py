@@ -68,9 +68,14 @@ def _check_changes(plan: Plan) -> None:
 
 def describe_growth(plan: Plan) -> str | None:
     """Return what to tell about a query whose state grows for ever, None if it does not."""
-    if not plan.groupings or plan.is_windowed:
-        return None
-    return (
-        "an aggregate without a window of event time keeps every key for ever; group by a window "
-        "with a watermark, or have keys forgotten by app.aggregate(..., ttl=...)"
-    )
+    if plan.groupings and not plan.is_windowed:
+        return (
+            "an aggregate without a window of event time keeps every key for ever; group by a "
+            "window with a watermark, or have keys forgotten by app.aggregate(..., ttl=...)"
+        )
+    if not plan.forgets_duplicates:
+        return (
+            "dropDuplicates remembers every row for ever; give app.stream event_time and "
+            "watermark, and use dropDuplicatesWithinWatermark, or name that time as a column"
+        )
+    return None

@@ -37,11 +37,18 @@ class Plan:
     """Those of `state` that are aggregates of ours, which forget."""
     goes_by_clock: bool = False
     """Whether an operator goes by the time of the machine."""
+    unique_by: tuple[str, ...] = ()
+    """What rows are told apart by where duplicates are dropped, without an end of their own."""
 
     @property
     def is_windowed(self) -> bool:
         """Whether every aggregate groups by a time that has a watermark, and so ends."""
         return all(map(_WATERMARK.search, self.groupings))
+
+    @property
+    def forgets_duplicates(self) -> bool:
+        """Whether what was seen is forgotten when the watermark has passed it."""
+        return all(map(_WATERMARK.search, self.unique_by))
 
     @property
     def has_sessions(self) -> bool:
@@ -70,6 +77,7 @@ def read_plan(explained: str) -> Plan:
         groupings=tuple(_grouping(node) for node in stateful if node.name == "Aggregate"),
         updates=any(", Update" in rest for rest in custom),
         kept=tuple(filter(None, (_find_kept(nodes, place) for place in places))),
+        unique_by=tuple(_grouping(node) for node in stateful if node.name == "Deduplicate"),
         goes_by_clock=any(", ProcessingTime" in rest for rest in custom),
     )
 

@@ -15,6 +15,10 @@ JOINED = Plan(("t",), ("TransformWithState", "Aggregate"), ("user#1",), updates=
 UPDATING = Plan(("t",), ("TransformWithState",), (), updates=True)
 KEPT = Plan(("t",), ("sum(n)", "Join"), (), updates=False, kept=("sum(n)",), goes_by_clock=True)
 COUNTED = Plan(("t",), ("Aggregate", "sum(n)"), ("n#1",), updates=False, kept=("sum(n)",))
+UNIQUE = Plan(("t",), ("Deduplicate [id]",), (), updates=False, unique_by=("id#1",))
+UNIQUE_IN_TIME = Plan(
+    ("t",), ("Deduplicate [id, at]",), (), updates=False, unique_by=("id#1, at#2-T10ms",)
+)
 
 
 def test_defaults() -> None:
@@ -52,5 +56,7 @@ def test_what_grows() -> None:
     assert describe_growth(ROWS) is None
     assert describe_growth(WINDOW) is None
     assert describe_growth(KEPT) is None
+    assert describe_growth(UNIQUE_IN_TIME) is None
+    assert "use dropDuplicatesWithinWatermark" in (describe_growth(UNIQUE) or "")
     assert "keeps every key for ever" in (describe_growth(TOTAL) or "")
     assert "app.aggregate(..., ttl=...)" in (describe_growth(TOTAL) or "")

@@ -89,6 +89,13 @@ def test_state_of_ones_own() -> None:
     assert (append.updates, update.updates) == (False, True)
 
 
+def test_what_rows_are_unique_by() -> None:
+    lines = ("~Deduplicate [id#1, at#2-T10000ms]", "~DeduplicateWithinWatermark [id#1]")
+    plans = [read_plan(explained(line, "+- " + RELATION.format("t"))) for line in lines]
+    assert [plan.unique_by for plan in plans] == [("id#1, at#2-T10000ms",), ()]
+    assert plans[0].state == ("Deduplicate [id, at]",)
+
+
 def test_an_aggregate_that_forgets() -> None:
     plan = read_plan(
         explained(
