@@ -158,9 +158,7 @@ def test_a_key_of_several_columns_behind_a_join_and_in_a_preview(
         orders = app.stream("orders", "id int, user string, at timestamp")
         users = app.table("users", "user string", "city string")
         joined = app.join(orders, users, how="left")
-        by_city = app.aggregate(
-            joined, ["city", "at"], ttl="1 h", orders="count(*)", last="max(id)"
-        )
+        by_city = app.aggregate(joined, ["city", "at"], ttl="1 h", rows="count(*)", last="max(id)")
         app.to(by_city, "cities", key=["city", "at"])
         return app
 
