@@ -1,19 +1,36 @@
 """Run by tests in a process of its own: read and write a topic on a master, say what was found.
 
+An app that keeps state is run there as well.
+
 The format is not registered: Spark finds it where the package is installed.
 """
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark import __version__
 from pyspark.sql import SparkSession
 
+from moldau.pipelines import App
 from moldau.pipelines.session import get_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def run_app(servers: str, topic: str, checkpoints: str) -> None:
+    """Count a topic's records by the first letter of their values."""
+    app = App("on-master", servers, checkpoints=checkpoints)
+    letters = app.stream(topic, format="string").selectExpr("substr(value, 1, 1) AS letter")
+    app.to(
+        app.aggregate(letters, "letter", ttl="1 day", n="count(*)"), f"{topic}-app", key="letter"
+    )
+    for query in app.start(once=True):
+        query.awaitTermination()
+    app.stop()
 
 
 def main(master: str, servers: str, topic: str, directory: str) -> None:
@@ -21,6 +38,7 @@ def main(master: str, servers: str, topic: str, directory: str) -> None:
         # A server of Spark Connect in this process: what a notebook on one brings along.
         SparkSession.builder.remote(master.removeprefix("connect:")).getOrCreate()
         session = get_session("on-master")
+        session.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     else:
         session = get_session("on-master", master)
     where = {"kafka.bootstrap.servers": servers}
@@ -42,6 +60,9 @@ def main(master: str, servers: str, topic: str, directory: str) -> None:
         .start()
     )
     query.awaitTermination()
+    # Spark's default is 200, and each of them has state of its own.
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    run_app(servers, topic, f"file://{directory}-app")
     session.stop()
     found = {
         "session": type(session).__module__,

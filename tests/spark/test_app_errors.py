@@ -84,6 +84,11 @@ def test_a_topic_that_is_not_there(apps: Apps, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit, match="1"):
         app.run(once=True)
     assert "out-of-missing: there is no topic missing: create it" in capsys.readouterr().err
+    words = "^preview: there is no topic missing: create it, or check option subscribe$"
+    with pytest.raises(PipelineError, match=words):
+        app.preview(app.stream("missing", ORDERS))
+    with pytest.raises(PipelineError, match=words):
+        app.preview(app.table("missing", "k string", "v string"))
 
 
 def test_a_change_of_code_that_the_checkpoint_cannot_take(

@@ -1,4 +1,4 @@
-"""The guide's example works as written."""
+"""The guide's examples work as written."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def test_the_example(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guide = Path("docs/streams.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    example, forgetting = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     with Broker() as broker:
         for name in ("orders", "users"):
@@ -36,6 +36,7 @@ def test_the_example(
         def run() -> None:
             names: dict[str, object] = {"__name__": "orders"}
             exec(example.replace("localhost:9092", broker.bootstrap_servers), names)
+            exec(forgetting, names)
             names["app"].run(once=True)  # type: ignore[attr-defined]
 
         run()
@@ -62,6 +63,10 @@ def test_the_example(
         assert {each["id"]: each["city"] for each in values(broker, "orders-enriched")}[
             "o4"
         ] == "Brno"
+        assert {each["user"]: each for each in values(broker, "spent")} == {
+            "ann": {"user": "ann", "total": 3.5, "orders": 2},
+            "bob": {"user": "bob", "total": 5.0, "orders": 2},
+        }
         for query, topic in (
             ("orders-enriched", "orders"),
             ("orders-enriched", "users"),

@@ -26,7 +26,7 @@ SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin/spark-submit"
 
 def prepare(servers: str, folder: Path) -> None:
     """Write the file, and what it reads."""
-    (example,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     (folder / "orders.py").write_text(example.replace("localhost:9092", servers))
     with Admin(servers) as admin:
         for topic in ("orders", "users"):

@@ -10,6 +10,7 @@ from moldau import Admin, ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.pipelines import App
 from moldau.pipelines.streams.emitting import GrowingStateWarning
+from moldau.pipelines.supervision.progress import read_progress
 from moldau.testing.broker import Broker
 from tests.spark.apps import ORDERS, Apps, lag, order, send, values
 from tests.spark.reading import read
@@ -44,6 +45,24 @@ def test_windows_are_written_once_when_they_are_over(
     )
     assert len(read_partitions(broker, f"{topic}-totals")) == 2
     assert lag(broker, f"moldau-{topic}-totals", topic) == 0
+
+
+def test_what_comes_too_late_is_counted_and_what_is_over_is_dropped(
+    apps: Apps, broker: Broker, topic: str
+) -> None:
+    broker.create_topic(topic, partitions=1)
+    send(broker, topic, [order(1, "ann", 1), order(2, "ann", 300)])
+    totals_app(apps, topic).run(once=True)
+    # Of one user and window, Spark would count all rows of a task as one.
+    send(broker, topic, [order(3, "ann", 2), order(4, "bob", 3)])
+    app = totals_app(apps, topic)
+    (query,) = app.start(once=True)
+    assert query.awaitTermination(120)
+    numbers = [read_progress(json.loads(each.json)) for each in query.recentProgress]
+    app.stop()
+    assert sum(each.late_rows for each in numbers) == 2
+    assert numbers[-1].state_rows == 1
+    assert len(values(broker, f"{topic}-totals")) == 1
 
 
 def read_partitions(broker: Broker, topic: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The connector on a cluster, on Spark Connect, and on the oldest PySpark: found, read, written."""
+"""On a cluster, on Spark Connect and on the oldest PySpark: read, written, counted by an app."""
 
 import sys
 from pathlib import Path
@@ -42,6 +42,8 @@ def check_on(
         written = read_values(servers, f"{topic}-{copy}")
         assert written == {value.upper(): 1 for value in sent}
         assert open_transactions(servers, f"{topic}-{copy}") == []
+    counts = [b'{"letter":"%d","n":100}' % partition for partition in range(2)]
+    assert read_values(servers, f"{topic}-app") == dict.fromkeys(counts, 1)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from moldau.testing.durations import Duration, seconds_of
+from moldau.kernel.durations import Duration, seconds_of
 from moldau.testing.running import Running
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

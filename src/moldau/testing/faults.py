@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from moldau.broker.served import HANDLERS
+from moldau.kernel.durations import Duration, seconds_of
 from moldau.protocol.errors import ErrorCode
 from moldau.runtime.free_space import FreeSpace, Thresholds
-from moldau.testing.durations import Duration, seconds_of
 from moldau.testing.request_faults import (
     DelayAnswer,
     DropAnswer,

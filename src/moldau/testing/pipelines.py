@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeAlias
 from pyspark.errors import PySparkException
 
 from moldau import Producer, Record
+from moldau.kernel.durations import Duration, seconds_of
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.session import get_session
 from moldau.pipelines.streams.app import App
@@ -23,7 +24,6 @@ from moldau.pipelines.streams.waves import in_waves
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
 from moldau.testing.broker import Broker, Settings
-from moldau.testing.durations import Duration, seconds_of
 from moldau.testing.reading import read_committed
 from moldau.testing.rows import decode_row, encode_lone_key, encode_row, encode_time, read_time
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, overload
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
+from moldau.kernel.durations import Duration
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.session import get_session
+from moldau.pipelines.streams.aggregates import aggregate
 from moldau.pipelines.streams.checkpoints import Checkpoints, check_name
 from moldau.pipelines.streams.committing import Committer
 from moldau.pipelines.streams.dead_letters import (
@@ -223,6 +225,16 @@ class App:
         whose keys are equal, it is a table (inner, left, outer).
         """
         return join(left, right, on=on, how=how, late=late)
+
+    def aggregate(
+        self, rows: DataFrame, /, by: str | Sequence[str], *, ttl: Duration, **results: str
+    ) -> DataFrame:
+        """Return results by key that are forgotten when no row of the key has come for `ttl`.
+
+        `total="sum(amount)"` names a result; count, sum, avg, min and max are there, of any
+        expression of SQL. Time is the machine's. For `app.to`, these are `changes`.
+        """
+        return aggregate(rows, by, ttl, results)
 
     def to(
         self,

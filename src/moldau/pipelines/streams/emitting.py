@@ -17,6 +17,8 @@ def choose_emit(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
     """
     if emit is not None and emit not in EMITS:
         raise OptionError(f"emit={emit}: {' or '.join(EMITS)} is allowed")
+    if plan.kept:
+        return _emit_kept(plan, emit)
     if not plan.groupings:
         return emit or "final", "update" if plan.updates else "append"
     chosen: Emit = emit or ("final" if plan.is_windowed else "changes")
@@ -25,6 +27,20 @@ def choose_emit(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
         return chosen, "append"
     _check_changes(plan)
     return chosen, "update"
+
+
+def _emit_kept(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
+    if emit == "final":
+        raise PipelineError(
+            "emit=final: an aggregate with a ttl gives results whenever rows come, and none of "
+            "them is final; leave emit out"
+        )
+    if plan.state[0] not in plan.kept:
+        raise PipelineError(
+            "an aggregate with a ttl gives a key's results again and again, which nothing with "
+            "state may count behind it; write them to a topic, and read that with app.table"
+        )
+    return "changes", "append"
 
 
 def _check_final(plan: Plan) -> None:
@@ -52,9 +68,14 @@ def _check_changes(plan: Plan) -> None:
 
 def describe_growth(plan: Plan) -> str | None:
     """Return what to tell about a query whose state grows for ever, None if it does not."""
-    if not plan.groupings or plan.is_windowed:
-        return None
-    return (
-        "an aggregate without a window of event time keeps every key for ever; group by a window "
-        "with a watermark, or keep state of your own with a TTL (transformWithState)"
-    )
+    if plan.groupings and not plan.is_windowed:
+        return (
+            "an aggregate without a window of event time keeps every key for ever; group by a "
+            "window with a watermark, or have keys forgotten by app.aggregate(..., ttl=...)"
+        )
+    if not plan.forgets_duplicates:
+        return (
+            "dropDuplicates remembers every row for ever; give app.stream event_time and "
+            "watermark, and use dropDuplicatesWithinWatermark, or name that time as a column"
+        )
+    return None

@@ -38,6 +38,6 @@ def unpack(rows: DataFrame, schemas: Mapping[str, StructType]) -> DataFrame:
         return rows.select(*others, parsed).select(*others, f"{_UNPACKED}.*")
     except AnalysisException as error:
         raise PipelineError(
-            f"a join keeps its rows as JSON, and these are none: {in_one_line(error)}; cast what "
+            f"state keeps its rows as JSON, and these are none: {in_one_line(error)}; cast what "
             "does not fit"
         ) from None

@@ -17,6 +17,8 @@ _PASSING: Final = re.compile(r"#\d+L?|-T\d+ms| AS [\w`]+|@[0-9a-f]+")
 
 KEYED: Final = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Join")
 CUSTOM: Final = ("TransformWithState", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState")
+KEPT: Final = "kept by app.aggregate: "
+"""What the name of an operator of our own begins with: behind it is what it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,22 @@ class Plan:
     """What each aggregate groups by."""
     updates: bool
     """Whether an operator was told to give updates."""
+    kept: tuple[str, ...] = ()
+    """Those of `state` that are aggregates of ours, which forget."""
+    goes_by_clock: bool = False
+    """Whether an operator goes by the time of the machine."""
+    unique_by: tuple[str, ...] = ()
+    """What rows are told apart by where duplicates are dropped, without an end of their own."""
 
     @property
     def is_windowed(self) -> bool:
         """Whether every aggregate groups by a time that has a watermark, and so ends."""
         return all(map(_WATERMARK.search, self.groupings))
+
+    @property
+    def forgets_duplicates(self) -> bool:
+        """Whether what was seen is forgotten when the watermark has passed it."""
+        return all(map(_WATERMARK.search, self.unique_by))
 
     @property
     def has_sessions(self) -> bool:
@@ -55,12 +68,17 @@ def read_plan(explained: str) -> Plan:
     """Read the text of `DataFrame.explain(extended=True)`."""
     found = _ANALYSED.search(explained)
     nodes = list(filter(None, map(_read_node, found[1].splitlines()))) if found else []
-    stateful = [node for place, node in enumerate(nodes) if _has_state(nodes, place)]
+    places = [place for place in range(len(nodes)) if _has_state(nodes, place)]
+    stateful = [nodes[place] for place in places]
+    custom = [node.rest for node in stateful if node.name.startswith(CUSTOM)]
     return Plan(
         topics=tuple(topic for node in nodes for topic in _topics(node)),
-        state=tuple(map(_signature, stateful)),
+        state=tuple(_signature(nodes, place) for place in places),
         groupings=tuple(_grouping(node) for node in stateful if node.name == "Aggregate"),
-        updates=any(node.name.startswith(CUSTOM) and ", Update" in node.rest for node in stateful),
+        updates=any(", Update" in rest for rest in custom),
+        kept=tuple(filter(None, (_find_kept(nodes, place) for place in places))),
+        unique_by=tuple(_grouping(node) for node in stateful if node.name == "Deduplicate"),
+        goes_by_clock=any(", ProcessingTime" in rest for rest in custom),
     )
 
 
@@ -99,8 +117,18 @@ def _grouping(node: _Node) -> str:
     return match[1] if match else ""
 
 
-def _signature(node: _Node) -> str:
+def _find_kept(nodes: list[_Node], place: int) -> str | None:
+    """Return what an operator of ours says that it keeps: in the name that is given to it."""
+    above = nodes[place - 1] if place else None
+    if above is None or above.name != "SubqueryAlias":
+        return None
+    name = above.rest.strip(" `")
+    return name.removeprefix(KEPT) if name.startswith(KEPT) else None
+
+
+def _signature(nodes: list[_Node], place: int) -> str:
     """Return what must stay the same for the state to be of use."""
+    node = nodes[place]
     # What an operator of the user's own keeps, Spark compares by itself.
     rest = _PASSING.sub("", node.rest) if node.name in KEYED else ""
-    return f"{node.name}{rest}"
+    return _find_kept(nodes, place) or f"{node.name}{rest}"

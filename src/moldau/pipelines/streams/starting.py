@@ -15,6 +15,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.foreach_batch import writer
 from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.idle_batches import idle_batches_of
 from moldau.pipelines.streams.refusals import explain_refusal
 from moldau.pipelines.streams.sources import Cluster
 from moldau.pipelines.streams.waves import in_waves
@@ -97,7 +98,8 @@ def start_stream(
         stream = stream.trigger(availableNow=True)
     is_new = checkpoints.claim(query)
     try:
-        return stream.start()
+        with idle_batches_of(query.rows.sparkSession, query.plan, once=once):
+            return stream.start()
     except PySparkException as error:
         if is_new:
             checkpoints.release(query.name)

@@ -13,6 +13,12 @@ SESSION = Plan(("t",), ("Aggregate",), ("session_window#1-T10ms",), updates=Fals
 CHAIN = Plan(("t",), ("Aggregate", "Deduplicate"), ("window#1-T10ms",), updates=False)
 JOINED = Plan(("t",), ("TransformWithState", "Aggregate"), ("user#1",), updates=False)
 UPDATING = Plan(("t",), ("TransformWithState",), (), updates=True)
+KEPT = Plan(("t",), ("sum(n)", "Join"), (), updates=False, kept=("sum(n)",), goes_by_clock=True)
+COUNTED = Plan(("t",), ("Aggregate", "sum(n)"), ("n#1",), updates=False, kept=("sum(n)",))
+UNIQUE = Plan(("t",), ("Deduplicate [id]",), (), updates=False, unique_by=("id#1",))
+UNIQUE_IN_TIME = Plan(
+    ("t",), ("Deduplicate [id, at]",), (), updates=False, unique_by=("id#1, at#2-T10ms",)
+)
 
 
 def test_defaults() -> None:
@@ -22,6 +28,7 @@ def test_defaults() -> None:
     assert choose_emit(SESSION, None) == ("final", "append")
     assert choose_emit(CHAIN, None) == ("final", "append")
     assert choose_emit(UPDATING, None) == ("final", "update")
+    assert choose_emit(KEPT, None) == ("changes", "append")
 
 
 def test_what_was_chosen() -> None:
@@ -39,9 +46,17 @@ def test_what_cannot_be_had() -> None:
         choose_emit(SESSION, "changes")
     with pytest.raises(PipelineError, match="write the first one's result to a topic"):
         choose_emit(CHAIN, "changes")
+    with pytest.raises(PipelineError, match=r"an aggregate with a ttl .* leave emit out"):
+        choose_emit(KEPT, "final")
+    with pytest.raises(PipelineError, match=r"again and again, .* read that with app.table"):
+        choose_emit(COUNTED, None)
 
 
 def test_what_grows() -> None:
     assert describe_growth(ROWS) is None
     assert describe_growth(WINDOW) is None
+    assert describe_growth(KEPT) is None
+    assert describe_growth(UNIQUE_IN_TIME) is None
+    assert "use dropDuplicatesWithinWatermark" in (describe_growth(UNIQUE) or "")
     assert "keeps every key for ever" in (describe_growth(TOTAL) or "")
+    assert "app.aggregate(..., ttl=...)" in (describe_growth(TOTAL) or "")

@@ -89,6 +89,34 @@ def test_state_of_ones_own() -> None:
     assert (append.updates, update.updates) == (False, True)
 
 
+def test_what_rows_are_unique_by() -> None:
+    lines = ("~Deduplicate [id#1, at#2-T10000ms]", "~DeduplicateWithinWatermark [id#1]")
+    plans = [read_plan(explained(line, "+- " + RELATION.format("t"))) for line in lines]
+    assert [plan.unique_by for plan in plans] == [("id#1, at#2-T10000ms",), ()]
+    assert plans[0].state == ("Deduplicate [id, at]",)
+
+
+def test_an_aggregate_that_forgets() -> None:
+    plan = read_plan(
+        explained(
+            "~Project [__key#1.user AS user#2, r0#3L AS orders#4L]",
+            "+- ~SubqueryAlias `kept by app.aggregate: count(*): bigint by user: string`",
+            "   +- ~TransformWithStateInPySpark f(a#0)#2, 1, [a#3], Append, ProcessingTime, row",
+            "      +- " + RELATION.format("t"),
+        )
+    )
+    assert plan.state == plan.kept == ("count(*): bigint by user: string",)
+    assert plan.goes_by_clock
+    assert plan.groupings == ()
+    # A name that a user gives is none of that.
+    other = read_plan(
+        explained("~SubqueryAlias kept", "+- ~TransformWithStateInPySpark f(a#0)#2, Append, NoTime")
+    )
+    assert other.state == ("TransformWithStateInPySpark",)
+    assert other.kept == ()
+    assert not other.goes_by_clock
+
+
 def test_rows_that_nothing_is_kept_of() -> None:
     plan = read_plan(explained("~Filter (a#1 > 3)", "+- " + RELATION.format("t")))
     assert plan == read_plan(explained("~Project [a#1]", "+- " + RELATION.format("t")))

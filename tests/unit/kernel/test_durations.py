@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from moldau.testing.durations import seconds_of
+from moldau.kernel.durations import seconds_of
 
 
 @pytest.mark.parametrize(
