@@ -24,9 +24,6 @@ PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "windows": windows,
 }
 
-# A group's first member need not wait for others: nobody else comes.
-BROKER = {**PAGE_CACHE, "group.initial.rebalance.delay.ms": "0"}
-
 
 def rows(only: str = "", records: int = RECORDS) -> Iterator[Row]:
     """Measure everything, or one of the parts."""
@@ -35,7 +32,7 @@ def rows(only: str = "", records: int = RECORDS) -> Iterator[Row]:
     spark = get_session("bench", configs={"spark.jars": jars.spark_connector()})
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name).resolve()
-        with run_moldau(directory / "broker", BROKER) as broker:
+        with run_moldau(directory / "broker", PAGE_CACHE) as broker:
             side = Side(broker, Programs(directory))
             for part, measure in PARTS.items():
                 if only in ("", part):
