@@ -22,6 +22,8 @@ public class WindowedCount {
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, "2");
         settings.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
+        // Its ten seconds are few on a machine that does something else, and end in rebalances.
+        settings.put(StreamsConfig.producerPrefix("transaction.timeout.ms"), "60000");
         // By default it looks once a second, and only when a record comes: the last would wait.
         settings.put("__emit.interval.ms.kstreams.windowed.aggregation__", 0L);
         TimeWindows windows = TimeWindows.ofSizeAndGrace(

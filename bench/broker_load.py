@@ -242,7 +242,9 @@ class Side:
         self.topics += 1
         name = f"bench-{self.topics}"
         with self.wire() as wire:
-            wire.create_topic(name, partitions, {"file.delete.delay.ms": "1"})
+            # Of whatever time its records are: they are kept until then.
+            configs = {"file.delete.delay.ms": "1", "retention.ms": "-1"}
+            wire.create_topic(name, partitions, configs)
         yield name
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=30_000)
         with self.wire() as wire:

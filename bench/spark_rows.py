@@ -15,7 +15,8 @@ RECORDS = 10_000_000
 ROUNDS = 3
 VALUE_BYTES = 100
 CHUNK_RECORDS = 500_000
-START_MS = 1_700_000_000_000
+START_MS = 3_600_000
+"""Soon after 1970: at its first window's end Kafka Streams looks through all time since then."""
 
 
 @dataclass(frozen=True, slots=True)

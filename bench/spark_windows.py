@@ -32,7 +32,10 @@ SECONDS_MAX = 600
 
 
 def windows(spark: SparkSession, side: Side, directory: Path, records: int) -> Iterator[Row]:
-    """Count what is in a topic; then see how soon a window is told that has just ended."""
+    """Count what is in a topic; then see how soon a window is told that has just ended.
+
+    A count begins with the start of its query or of its program, which is compiled before.
+    """
     ways = {"ours": _spark(spark, side, directory), STREAMS: _streams(side, directory)}
     with side.topic() as source:
         fill(side, source, records, KEYS, STEP_MS)
@@ -52,8 +55,10 @@ def windows(spark: SparkSession, side: Side, directory: Path, records: int) -> I
 def _counting(side: Side, source: str, run: Any, records: int) -> Callable[[], None]:
     def count() -> None:
         with side.topic() as target, run(source, target, is_live=False):
-            left = records
+            left, told = records, set()
             for record in _read(side, target):
+                assert record.key not in told, f"{record.key} was told twice"
+                told.add(record.key)
                 left -= int(record.value or 0)
                 if not left:
                     return
@@ -148,13 +153,19 @@ def _counts(rows: DataFrame) -> DataFrame:
 
 
 def _streams(side: Side, directory: Path) -> Any:
+    environment = {
+        **os.environ,
+        "CLASSPATH": os.pathsep.join((jars.streams_classpath(), str(directory))),
+    }
+    compiler = ["javac", "-d", str(directory), str(HERE / "WindowedCount.java")]
+    subprocess.run(compiler, env=environment, check=True)
+
     @contextmanager
     def run(source: str, target: str, *, is_live: bool) -> Iterator[None]:  # noqa: ARG001
-        environment = {**os.environ, "CLASSPATH": jars.streams_classpath()}
         place = (side.broker.bootstrap_servers, source, target, tempfile_in(directory))
         with (directory / "streams.log").open("ab") as log:
             process = subprocess.Popen(
-                ["java", str(HERE / "WindowedCount.java"), *place, str(WINDOW_MS), str(GRACE_MS)],
+                ["java", "WindowedCount", *place, str(WINDOW_MS), str(GRACE_MS)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

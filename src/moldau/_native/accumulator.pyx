@@ -13,7 +13,7 @@ from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 from moldau._native.encode cimport slice_
 from moldau._native.records cimport (
     ATTRIBUTE_TRANSACTIONAL, BATCH_HEADER_SIZE, BATCH_WHOLE, BatchWriter, batch_header, batch_read,
-    batch_write,
+    batch_rewrite,
 )
 
 from collections import namedtuple

@@ -123,7 +123,7 @@ cdef class ArrowRows:
         cdef int status
         cdef bint alone = False
         cdef Py_ssize_t room
-        cdef bytearray scratch
+        cdef PyObject *scratch
         cdef uint8_t *p
         records.timestamp.missing = timestamp
         if rows is not None:
@@ -136,8 +136,9 @@ cdef class ArrowRows:
         memset(&plan, 0, sizeof(batch_plan))
         plan.first = first
         room = BATCH_HEADER_SIZE if compress is None else 0
-        scratch = PyByteArray_FromStringAndSize(NULL, batch_bytes_max)
-        p = <uint8_t *>PyByteArray_AS_STRING(scratch)
+        # As large as a batch may be, and cut to what is written: no row is visited or copied twice.
+        scratch = new_bytes(NULL, batch_bytes_max)
+        p = <uint8_t *>bytes_data(scratch)
         with nogil:
             status = input_fill(&records, &plan, p + room, batch_bytes_max - BATCH_HEADER_SIZE)
             if status == INPUT_FINE and plan.last == first:  # one that is too large has a batch
@@ -146,12 +147,21 @@ cdef class ArrowRows:
             elif status == INPUT_FINE and room:
                 _describe(&header, &plan, room)
                 batch_write(p, &header)
+        encoded = _cut(scratch, room + plan.payload_size if status == INPUT_FINE and not alone else 0)
         if status != INPUT_FINE:
             row = plan.last if records.rows is NULL else records.rows[plan.last]
             raise ProtocolError(f"row {row}: {input_message(status).decode()}")
         if alone:
             return _encode_batch(&records, &plan, &header, compress), plan.last
         if room:
-            return PyBytes_FromStringAndSize(<const char *>p, header.size), plan.last
+            return encoded, plan.last
         _describe(&header, &plan, 0)
-        return assemble(&header, compress(memoryview(scratch)[:plan.payload_size])), plan.last
+        return assemble(&header, compress(memoryview(encoded))), plan.last
+
+
+cdef bytes _cut(PyObject *data, Py_ssize_t size):
+    """Return the first of the bytes of an object that is the caller's only, and is so no more."""
+    resize_bytes(&data, size)
+    cut = <bytes>data
+    Py_DECREF(cut)  # `cut` is a reference of its own
+    return cut

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire.h"
 #include "crc32c.h"
@@ -85,9 +86,8 @@ static inline uint32_t batch_crc(const uint8_t *p, int64_t size)
     return crc32c_update(0, p + BATCH_ATTRIBUTES, (size_t)(size - BATCH_ATTRIBUTES));
 }
 
-/* Write every field at `p`, the checksum over header and payload included; h->size is the whole
- * batch's, its payload stands behind the header already, and h->crc is ignored. */
-static inline void batch_write(uint8_t *p, const batch_header *h)
+/* Write every field at `p` but the checksum; h->size is the whole batch's. */
+static inline void batch_write_fields(uint8_t *p, const batch_header *h)
 {
     store_be64(p + BATCH_BASE_OFFSET, (uint64_t)h->base_offset);
     store_be32(p + BATCH_LENGTH, (uint32_t)(h->size - BATCH_LEADER_EPOCH));
@@ -101,7 +101,26 @@ static inline void batch_write(uint8_t *p, const batch_header *h)
     store_be16(p + BATCH_PRODUCER_EPOCH, (uint16_t)h->producer_epoch);
     store_be32(p + BATCH_BASE_SEQUENCE, (uint32_t)h->base_sequence);
     store_be32(p + BATCH_RECORD_COUNT, (uint32_t)h->record_count);
+}
+
+/* Write every field at `p`, the checksum over header and payload included: the payload stands behind
+ * the header already, and h->crc is ignored. */
+static inline void batch_write(uint8_t *p, const batch_header *h)
+{
+    batch_write_fields(p, h);
     store_be32(p + BATCH_CRC, batch_crc(p, h->size));
+}
+
+/* Write another header in front of the same payload; h->crc is right for the one that is there. */
+static inline void batch_rewrite(uint8_t *p, const batch_header *h)
+{
+    uint8_t difference[BATCH_HEADER_SIZE - BATCH_ATTRIBUTES];
+    memcpy(difference, p + BATCH_ATTRIBUTES, sizeof difference);
+    batch_write_fields(p, h);
+    for (size_t i = 0; i < sizeof difference; i++)
+        difference[i] ^= p[BATCH_ATTRIBUTES + i];
+    size_t payload_size = (size_t)(h->size - BATCH_HEADER_SIZE);
+    store_be32(p + BATCH_CRC, crc32c_change(h->crc, difference, sizeof difference, payload_size));
 }
 
 /* Arithmetic on offsets and timestamps wraps, as Java's does: hostile numbers stay numbers. */

@@ -2,9 +2,10 @@
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strcmp, strlen
@@ -17,6 +18,12 @@ from moldau._native.records cimport (
 )
 
 from moldau.kernel.errors import ProtocolError
+
+cdef extern from "Python.h":
+    # As pointers: only who holds the one reference may cut an object.
+    PyObject *new_bytes "PyBytes_FromStringAndSize"(const char *data, Py_ssize_t size) except NULL
+    char *bytes_data "PyBytes_AS_STRING"(PyObject *data)
+    int resize_bytes "_PyBytes_Resize"(PyObject **data, Py_ssize_t size) except -1
 
 cdef extern from "crc32c.h" nogil:
     void crc32c_initialize()

@@ -22,10 +22,14 @@
 #endif
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u /* bit-reversed */
-#define CRC32C_LONG 4096              /* bytes in each of three parts; both multiples of 8 */
-#define CRC32C_SHORT 256
+#define CRC32C_LONG_LOG 12 /* bytes in each of three parts; both multiples of 8 */
+#define CRC32C_LONG (1 << CRC32C_LONG_LOG)
+#define CRC32C_SHORT_LOG 8
+#define CRC32C_SHORT (1 << CRC32C_SHORT_LOG)
+#define CRC32C_ZEROS 31 /* enough for 2 GiB */
 
 static uint32_t crc32c_tables[8][256];
+static uint32_t crc32c_zeros[CRC32C_ZEROS][32];
 static uint32_t crc32c_skip_long[4][256];
 static uint32_t crc32c_skip_short[4][256];
 static int crc32c_in_hardware;
@@ -70,9 +74,7 @@ static uint32_t crc32c_by_tables(uint32_t crc, const uint8_t *p, size_t size)
     return ~crc;
 }
 
-/* ---- the instruction, three streams at a time ---- */
-
-#if defined(CRC32C_INSTRUCTION)
+/* ---- zeros: a checksum of bytes that others follow ---- */
 
 /* A linear map of checksums as a bit matrix: column k is what bit k becomes. */
 static uint32_t crc32c_apply(const uint32_t matrix[32], uint32_t crc)
@@ -84,17 +86,22 @@ static uint32_t crc32c_apply(const uint32_t matrix[32], uint32_t crc)
     return sum;
 }
 
-/* Fill the tables that move a checksum over `size` zero bytes; `size` is a power of two. */
-static void crc32c_make_skip(uint32_t tables[4][256], size_t size)
+/* Matrix n moves a checksum over 2 to the n zero bytes: each is the one before, applied twice. */
+static void crc32c_make_zeros(void)
 {
-    uint32_t matrix[32], square[32];
-    for (int k = 0; k < 32; k++) /* one zero byte */
-        matrix[k] = k < 8 ? crc32c_tables[0][1u << k] : 1u << (k - 8);
-    for (; size > 1; size >>= 1) {
+    for (int k = 0; k < 32; k++)
+        crc32c_zeros[0][k] = k < 8 ? crc32c_tables[0][1u << k] : 1u << (k - 8);
+    for (int n = 1; n < CRC32C_ZEROS; n++)
         for (int k = 0; k < 32; k++)
-            square[k] = crc32c_apply(matrix, matrix[k]);
-        memcpy(matrix, square, sizeof matrix);
-    }
+            crc32c_zeros[n][k] = crc32c_apply(crc32c_zeros[n - 1], crc32c_zeros[n - 1][k]);
+}
+
+/* ---- the instruction, three streams at a time ---- */
+
+#if defined(CRC32C_INSTRUCTION)
+
+static void crc32c_make_skip(uint32_t tables[4][256], const uint32_t matrix[32])
+{
     for (uint32_t byte = 0; byte < 256; byte++)
         for (int k = 0; k < 4; k++)
             tables[k][byte] = crc32c_apply(matrix, byte << (8 * k));
@@ -191,9 +198,10 @@ static uint32_t crc32c_by_instruction(uint32_t crc, const uint8_t *p, size_t siz
 static void crc32c_initialize(void)
 {
     crc32c_make_tables();
+    crc32c_make_zeros();
 #if defined(CRC32C_INSTRUCTION)
-    crc32c_make_skip(crc32c_skip_long, CRC32C_LONG);
-    crc32c_make_skip(crc32c_skip_short, CRC32C_SHORT);
+    crc32c_make_skip(crc32c_skip_long, crc32c_zeros[CRC32C_LONG_LOG]);
+    crc32c_make_skip(crc32c_skip_short, crc32c_zeros[CRC32C_SHORT_LOG]);
     crc32c_in_hardware = crc32c_detect();
 #endif
 }
@@ -215,6 +223,20 @@ static inline uint32_t crc32c_update(uint32_t crc, const uint8_t *p, size_t size
         return crc32c_by_instruction(crc, p, size);
 #endif
     return crc32c_by_tables(crc, p, size);
+}
+
+/* The checksum of bytes that had `crc` before some of them changed: `difference` is what was there
+ * XOR what is there now, and `behind` it less than 2 GiB stay as they are. Sums are linear, so these
+ * need not be read again. */
+static inline uint32_t crc32c_change(uint32_t crc, const uint8_t *difference, size_t size,
+                                     size_t behind)
+{
+    /* From zero to zero: without the inversions at both ends, which only a whole sum has. */
+    uint32_t change = ~crc32c_update(~0u, difference, size);
+    for (int n = 0; behind; n++, behind >>= 1)
+        if (behind & 1)
+            change = crc32c_apply(crc32c_zeros[n], change);
+    return crc ^ change;
 }
 
 #endif

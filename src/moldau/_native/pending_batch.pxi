@@ -44,7 +44,7 @@ cdef class PendingBatch:
         header.base_sequence = base_sequence
         if is_transactional:
             header.attributes |= ATTRIBUTE_TRANSACTIONAL
-        batch_write(<uint8_t *>PyBytes_AS_STRING(self.encoded), &header)
+        batch_rewrite(<uint8_t *>PyBytes_AS_STRING(self.encoded), &header)
         return self.encoded
 
     def split(self, bytes first, bytes second):

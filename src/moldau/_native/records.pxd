@@ -33,6 +33,7 @@ cdef extern from "batch.h" nogil:
     int batch_read(const uint8_t *p, int64_t available, batch_header *h)
     uint32_t batch_crc(const uint8_t *p, int64_t size)
     void batch_write(uint8_t *p, const batch_header *h)
+    void batch_rewrite(uint8_t *p, const batch_header *h)
     int64_t wrapping_add(int64_t a, int64_t b)
     int64_t wrapping_subtract(int64_t a, int64_t b)
 

@@ -183,6 +183,19 @@ def test_a_stamp_changes_the_header_only_and_leaves_what_was_sent() -> None:
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 0)
 
 
+@pytest.mark.parametrize("size", [0, 1, 100, 255, 4096, 65_537, 3_000_001])
+def test_a_stamp_corrects_the_checksum_whatever_is_behind_it(size: int) -> None:
+    accumulator = make(partitions=1, buffer_memory=1 << 24)
+    whole = build_batch([Record(0, 7, None, bytes(range(256)) * (size // 256) + bytes(size % 256))])
+    accumulator.add("t", 0, bytes(whole))
+    [batch] = taken(accumulator)
+    for epoch in range(3):
+        data = batch.stamp(2**62 + 12345, epoch, 2**31 - 1 - epoch, True)
+        [header] = read_batches(data)  # which checks the checksum
+        assert (header.producer_epoch, header.is_transactional) == (epoch, True)
+        assert data[61:] == whole[61:]
+
+
 def appended(accumulator: Accumulator, value: bytes) -> Delivery:
     delivery = accumulator.append("t", value, timestamp_ms=7)
     assert delivery is not None
