@@ -4,6 +4,7 @@ How long an example takes says more of the machine than of us, so it fails no te
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("moldau")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell has its background jobs ignore it, and so would every command that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
