@@ -37,7 +37,7 @@ def test_the_second_is_told_who_is_first(broker: Broker) -> None:
     with Ownership(servers, "default", FIRST, session_timeout_ms=SESSION_MS):
         second = Ownership(servers, "default", SECOND, is_alive=lambda owner: owner == FIRST)
         with pytest.raises(OwnedError) as caught:
-            second.acquire()
+            second.look()
         assert str(caught.value) == (
             "service default is run by the server at http://127.0.0.1:1 (host castle, pid 11, "
             "since 2026-01-01 00:00:00 UTC)"
@@ -61,7 +61,7 @@ def test_of_two_that_come_together_one_has_it(broker: Broker) -> None:
             on_lost=lost.append,
         )
         try:
-            held._join()
+            held.join()
             results.put(held)
         except OwnedError as error:
             results.put(error)
@@ -88,7 +88,7 @@ def test_a_member_that_is_no_server_is_named(broker: Broker) -> None:
         while not consumer.assignment:
             consumer.poll(timeout_ms=100)
         with pytest.raises(OwnedError, match=r"has a member lost at .*, which is no server"):
-            Ownership(broker.bootstrap_servers, "default", FIRST).acquire()
+            Ownership(broker.bootstrap_servers, "default", FIRST).look()
 
 
 def test_whoever_is_put_out_of_the_group_hears_of_it(broker: Broker) -> None:
@@ -124,6 +124,7 @@ def test_one_that_was_killed_is_waited_for_and_replaced(
     holder.wait()
     told: list[str] = []
     second = Ownership(broker.bootstrap_servers, "default", SECOND, session_timeout_ms=SESSION_MS)
-    second.acquire(told.append)
+    second.look(told.append)
+    second.join()
     second.close()
     assert told == [f"waiting for {FIRST}, which does not answer, to be out of its group"]

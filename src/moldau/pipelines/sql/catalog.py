@@ -8,10 +8,11 @@ query runs any more, those that are to run are started again, and a checkpoint t
 belongs to an id that is never used again.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog_commands import (
@@ -20,7 +21,6 @@ from moldau.pipelines.sql.catalog_commands import (
     Declare,
     Drop,
     InsertSelect,
-    Resume,
     Terminate,
 )
 from moldau.pipelines.sql.definitions import (
@@ -43,6 +43,8 @@ from moldau.pipelines.sql.definitions import (
 from moldau.pipelines.sql.names import close_matches
 from moldau.pipelines.sql.relations import Kind, Relation
 
+_IF_NOT_EXISTS: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+
 
 class CatalogError(PipelineError):
     """A command that does not fit what is there."""
@@ -50,9 +52,10 @@ class CatalogError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class EnsureTopic:
-    """Have a relation's topic; create it if it is not there."""
+    """Have a relation's topic; if it is not there, create it, or say that it is missing."""
 
     relation: Relation
+    may_create: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,6 @@ class Catalog:
                 return self._drop(command)
             case Terminate():
                 return self._terminate(command)
-            case Resume():
-                return self._resume(command)
 
     def _declare(self, command: Declare, now_ms: int) -> Decision:
         relation = command.relation
@@ -154,13 +155,16 @@ class Catalog:
         return Decision(
             f"{relation.kind.capitalize()} {relation.name} created",
             (relation_change(Definition(relation, command.statement, now_ms)),),
-            before=(EnsureTopic(relation),),
+            # A misspelt name is likelier than a topic that is yet to come.
+            before=(EnsureTopic(relation, may_create=relation.partitions is not None),),
         )
 
     def _create_as(self, command: CreateAs, now_ms: int) -> Decision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
-            return _exists(found, relation, if_not_exists=command.if_not_exists)
+            decision = _exists(found, relation, if_not_exists=command.if_not_exists)
+            query = self._find_terminated(found.name, command.statement)
+            return decision if query is None else _resumed(query)
         is_table = relation.kind is Kind.TABLE
         query = self._make_query(
             Verb.CREATE_TABLE if is_table else Verb.CREATE_STREAM, relation.name, command, now_ms
@@ -172,7 +176,7 @@ class Catalog:
                 query_change(query),
                 (SEQUENCE, {"last": self._sequence + 1}),
             ),
-            before=(EnsureTopic(relation),),
+            before=(EnsureTopic(relation, may_create=True),),
             after=(StartQuery(query),),
         )
 
@@ -183,11 +187,12 @@ class Catalog:
                 f"{sink.name} is a table, and INSERT INTO ... SELECT writes to streams: "
                 "use CREATE TABLE ... AS SELECT"
             )
+        if (terminated := self._find_terminated(sink.name, command.statement)) is not None:
+            return _resumed(terminated)
         query = self._make_query(Verb.INSERT, sink.name, command, now_ms)
         return Decision(
             f"Query {query.id} inserts into {sink.name}",
             (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
-            before=(EnsureTopic(sink),),
             after=(StartQuery(query),),
         )
 
@@ -263,20 +268,11 @@ class Catalog:
             after=tuple(StopQuery(each.id) for each in stopped),
         )
 
-    def _resume(self, command: Resume) -> Decision:
-        queries = [each for each in self._queries.values() if not each.is_running]
-        if command.id is not None:
-            query = self._get_query(command.id)
-            if query.is_running:
-                raise CatalogError(f"query {query.id} is running already")
-            queries = [query]
-        resumed = [replace(each, desired=Desired.RUNNING) for each in queries]
-        message = f"{_listed(resumed, 'Query', 'Queries')} resumed"
-        return Decision(
-            message if resumed else "No query is terminated",
-            tuple(map(query_change, resumed)),
-            after=tuple(map(StartQuery, resumed)),
-        )
+    def _find_terminated(self, sink: str, statement: str) -> PersistentQuery | None:
+        """Return the query that the same statement has made, if it was terminated."""
+        writers = self.snapshot().writers(sink)
+        same = [each for each in writers if _plain(each.statement) == _plain(statement)]
+        return next((each for each in same if not each.is_running), None)
 
     def _get(self, name: str) -> Relation:
         if (found := self.snapshot().find(name)) is not None:
@@ -298,6 +294,20 @@ def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> Decisi
     raise CatalogError(
         f"{found.kind.lower()} {what}: choose another name, or DROP {found.kind} {found.name} first"
     )
+
+
+def _resumed(query: PersistentQuery) -> Decision:
+    resumed = replace(query, desired=Desired.RUNNING)
+    return Decision(
+        f"Query {query.id} goes on from its checkpoint",
+        (query_change(resumed),),
+        after=(StartQuery(resumed),),
+    )
+
+
+def _plain(statement: str) -> str:
+    """Return a statement as it is compared: the same file may be run again, after a touch."""
+    return " ".join(_IF_NOT_EXISTS.sub(" ", statement).split())
 
 
 def _in_use(name: str, queries: Iterable[PersistentQuery]) -> str:

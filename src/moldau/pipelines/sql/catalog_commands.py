@@ -18,7 +18,10 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class CreateAs:
-    """CREATE STREAM or TABLE ... AS SELECT."""
+    """CREATE STREAM or TABLE ... AS SELECT.
+
+    If it is there and `if_not_exists`, a terminated query of the same statement goes on.
+    """
 
     relation: Relation
     statement: str
@@ -29,7 +32,7 @@ class CreateAs:
 
 @dataclass(frozen=True, slots=True)
 class InsertSelect:
-    """INSERT INTO ... SELECT."""
+    """INSERT INTO ... SELECT; a terminated query of the same statement goes on."""
 
     sink: str
     statement: str
@@ -54,11 +57,4 @@ class Terminate:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """Go on with a query that was terminated, from its checkpoint; with all without an id."""
-
-    id: str | None = None
-
-
-Command: TypeAlias = Declare | CreateAs | InsertSelect | Drop | Terminate | Resume
+Command: TypeAlias = Declare | CreateAs | InsertSelect | Drop | Terminate

@@ -27,22 +27,29 @@ class CatalogLostError(PipelineError):
 
 
 class CatalogTopic:
-    """Appends changes all or none, and fences whoever did so before."""
+    """Appends changes all or none; whoever opens it fences those who did before."""
 
     def __init__(self, servers: str, service: str) -> None:
         self._servers = servers
         self.name = topic_name(service)
+        self._producer: Producer | None = None
         self._ensure()
+
+    def open(self) -> None:
+        """Be the one who writes: an older server cannot any more, and what it left open is ended.
+
+        What is read from now on is all that there is.
+        """
         self._producer = Producer(
-            servers,
+            self._servers,
             transactional_id=self.name,
             transaction_timeout_ms=TRANSACTION_MS_MAX,
             linger_ms=0,
         )
-        # From here on an older server cannot write, and what it left open is ended.
         self._producer.init_transactions()
 
     def __enter__(self) -> Self:
+        self.open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,19 +57,22 @@ class CatalogTopic:
 
     def close(self) -> None:
         """Hang up."""
-        self._producer.close()
+        if self._producer is not None:
+            self._producer.close()
 
     def append(self, changes: Iterable[Change]) -> None:
         """Write changes, all of them or none.
 
         After a `CatalogLostError` they may be there or not; only who reads the topic knows.
         """
+        producer = self._producer
+        assert producer is not None, "only who has opened it writes"
         try:
-            with self._producer.transaction():
+            with producer.transaction():
                 for key, value in changes:
                     text = None if value is None else json.dumps(value, ensure_ascii=False)
                     data = None if text is None else text.encode()
-                    self._producer.send(self.name, data, key.encode(), partition=0)
+                    producer.send(self.name, data, key.encode(), partition=0)
         except AbortableTransactionError as error:
             raise RetriableError(f"{self.name} was not written, try again: {error}") from error
         except ProducerFencedError as error:

@@ -64,6 +64,23 @@ class Owner:
         )
 
 
+def find_owner(servers: str, service: str) -> Owner | None:
+    """Return the server that owns a service, or is about to; None if there is none."""
+    with Admin(servers) as admin:
+        owners = (Owner.parse(each.client_id) for each in _members(admin, topic_name(service)))
+        return next(filter(None, owners), None)
+
+
+def _members(admin: Admin, group: str) -> list[GroupMember]:
+    found = admin.describe_groups([group])[group]
+    if isinstance(found, KafkaError):
+        if found.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return []
+        raise found
+    # One that has the partition says more than one that has just come, too.
+    return sorted(found.members, key=lambda each: not each.assignment)
+
+
 class Ownership:
     """Holds a service for one server, until it is closed or lost."""
 
@@ -77,7 +94,7 @@ class Ownership:
         is_alive: Callable[[Owner], bool] = lambda _: False,
         on_lost: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Say who owns; `acquire` makes it so.
+        """Say who is to own it; `look`, then `join` make it so.
 
         `is_alive` asks another owner; if it answers nobody waits for its session to end. `on_lost`
         is told why, in a thread of its own, when the service is lost.
@@ -96,14 +113,15 @@ class Ownership:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self.acquire()
+        self.look()
+        self.join()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def acquire(self, waiting: Callable[[str], None] = lambda _: None) -> None:
-        """Own the service; `OwnedError` says who does otherwise.
+    def look(self, waiting: Callable[[str], None] = lambda _: None) -> None:
+        """Return when nobody owns the service; `OwnedError` says who does.
 
         `waiting` is told of a server that does not answer and is waited for until its session ends.
         """
@@ -124,19 +142,17 @@ class Ownership:
                     waiting(f"waiting for {owner}, which does not answer, to be out of its group")
                     is_told = True
                 self._stopping.wait(POLL_MS / 1000)
-        self._join()
 
     def _other(self, admin: Admin) -> GroupMember | None:
-        found = admin.describe_groups([self._name])[self._name]
-        if isinstance(found, KafkaError):
-            if found.code is ErrorCode.GROUP_ID_NOT_FOUND:
-                return None
-            raise found
-        others = [each for each in found.members if each.client_id != self._owner.client_id]
-        # One that has the partition says more than one that has just come, too.
-        return min(others, key=lambda each: not each.assignment, default=None)
+        members = _members(admin, self._name)
+        return next((each for each in members if each.client_id != self._owner.client_id), None)
 
-    def _join(self) -> None:
+    def join(self) -> None:
+        """Own the service; `OwnedError` says who was quicker.
+
+        Brokers wait for further members before they let a group begin, for three seconds by
+        default (`group.initial.rebalance.delay.ms`). Meanwhile `give_up` ends the wait.
+        """
         consumer = Consumer(
             self._servers,
             client_id=self._owner.client_id,
@@ -194,6 +210,11 @@ class Ownership:
                     owner = Owner.parse(other.client_id) or other.client_id
                     self._failure = OwnedError(f"service {self._service} is run by {owner}")
                     return
+
+    def give_up(self) -> None:
+        """Have `join` return, if it is still waiting."""
+        if not self._has_it.is_set():
+            self._stopping.set()
 
     def close(self) -> None:
         """Leave the group: another server may own the service at once."""

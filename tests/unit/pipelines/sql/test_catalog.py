@@ -1,5 +1,7 @@
 """What the catalog takes and refuses."""
 
+from dataclasses import replace
+
 import pytest
 
 from moldau.pipelines.sql.catalog import (
@@ -18,7 +20,6 @@ from moldau.pipelines.sql.catalog_commands import (
     Declare,
     Drop,
     InsertSelect,
-    Resume,
     Terminate,
 )
 from moldau.pipelines.sql.definitions import Desired
@@ -71,9 +72,17 @@ def test_a_query_is_named_by_what_made_it_and_its_number(catalog: Catalog) -> No
         "INSERT_ENRICHED_3",
     ]
     query = catalog.snapshot().queries["INSERT_ENRICHED_3"]
-    assert decision.before == (EnsureTopic(ENRICHED),)
     assert decision.after == (StartQuery(query),)
     assert catalog.snapshot().queries["CTAS_TOTALS_2"].settings == {"a": "b"}
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_a_topic_is_created_only_if_its_size_is_said(partitions: int | None) -> None:
+    relation = replace(ORDERS, partitions=partitions)
+    decision = Catalog().decide(Declare(relation, ""), 0)
+    assert decision.before == (EnsureTopic(relation, may_create=partitions is not None),)
+    decision = Catalog().decide(CreateAs(relation, "", ()), 0)
+    assert decision.before == (EnsureTopic(relation, may_create=True),)
 
 
 def test_a_number_is_not_used_again(catalog: Catalog) -> None:
@@ -122,7 +131,6 @@ def test_a_number_is_not_used_again(catalog: Catalog) -> None:
             Terminate("CTAS_TOTAL_2"),
             "there is no query CTAS_TOTAL_2: did you mean CTAS_TOTALS_2?",
         ),
-        (Resume("ctas_totals_2"), "query CTAS_TOTALS_2 is running already"),
     ],
 )
 def test_what_does_not_fit_is_refused(catalog: Catalog, command: Command, message: str) -> None:
@@ -179,7 +187,7 @@ def test_a_topic_that_others_read_is_not_deleted(catalog: Catalog) -> None:
     _do(catalog, Drop(Kind.TABLE, "totals"))
 
 
-def test_a_terminated_query_stays_and_can_be_resumed(catalog: Catalog) -> None:
+def test_a_terminated_query_stays(catalog: Catalog) -> None:
     decision = _do(catalog, Terminate())
     assert decision.message == (
         "Queries CSAS_ENRICHED_1, CTAS_TOTALS_2 terminated; checkpoints are kept"
@@ -191,10 +199,34 @@ def test_a_terminated_query_stays_and_can_be_resumed(catalog: Catalog) -> None:
         catalog.decide(Terminate("CTAS_TOTALS_2"), 0)
     assert catalog.decide(Terminate(), 0) == Decision("No query is running")
 
-    decision = _do(catalog, Resume("CTAS_TOTALS_2"))
+
+def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> None:
+    _do(catalog, Terminate())
+    same = CreateAs(TOTALS, "CREATE TABLE IF NOT  EXISTS totals\nAS ...", ("orders",))
+    with pytest.raises(CatalogError, match="totals is there already"):
+        catalog.decide(same, 0)
+    decision = _do(catalog, replace(same, if_not_exists=True))
+    assert decision.message == "Query CTAS_TOTALS_2 goes on from its checkpoint"
     query = catalog.snapshot().queries["CTAS_TOTALS_2"]
     assert decision.after == (StartQuery(query),)
     assert query.is_running
+    # It runs: there is nothing more to be done.
+    assert catalog.decide(replace(same, if_not_exists=True), 0).records == ()
+
+    other = CreateAs(ENRICHED, "CREATE STREAM enriched AS other", (), if_not_exists=True)
+    assert catalog.decide(other, 0).records == ()
+
+
+def test_the_same_insert_goes_on_and_another_is_another(catalog: Catalog) -> None:
+    insert = InsertSelect("enriched", "INSERT INTO enriched SELECT 1", ("orders",))
+    _do(catalog, insert)
+    _do(catalog, Terminate("INSERT_ENRICHED_3"))
+    _do(catalog, insert)
+    assert catalog.snapshot().queries["INSERT_ENRICHED_3"].is_running
+    assert "INSERT_ENRICHED_4" not in catalog.snapshot().queries
+    # ksqlDB, too, has two of one kind run at once.
+    _do(catalog, insert)
+    assert catalog.snapshot().queries["INSERT_ENRICHED_4"].is_running
 
 
 def test_a_record_of_a_newer_version_is_not_passed_over() -> None:

@@ -29,7 +29,6 @@ from moldau.pipelines.sql.catalog_commands import (
     Declare,
     Drop,
     InsertSelect,
-    Resume,
     Terminate,
 )
 from moldau.pipelines.sql.definitions import Snapshot, Value
@@ -52,7 +51,6 @@ COMMANDS = st.one_of(
     st.builds(InsertSelect, NAMES, st.just("INSERT"), SOURCES),
     st.builds(Drop, KINDS, NAMES, st.booleans(), st.booleans()),
     st.builds(Terminate, IDS),
-    st.builds(Resume, IDS),
 )
 
 
