@@ -39,6 +39,7 @@ class FakeEngine:
     declines_late: bool = False
     fails: Exception | None = None
     """What it raises after its first batch."""
+    progress: tuple[int, int] | None = None
     ended: threading.Event = field(default_factory=threading.Event)
     """Whether the last question's rows were closed."""
 
@@ -47,6 +48,9 @@ class FakeEngine:
     ) -> Result:
         if self.declines is not None and not self.declines_late:
             raise DeclinedError(self.declines)
+        if self.progress is not None:
+            asker._told = -1.0  # as if it had not heard of it for long
+            asker.progress(*self.progress)
         is_endless = select.emit is Emit.CHANGES and select.limit is None
         rows = self._endless(asker) if is_endless else self._few()
         return Result(NUMBER, rows, self.name)

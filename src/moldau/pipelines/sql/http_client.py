@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -51,7 +51,7 @@ class ServerClient:
 
     def execute(
         self, sql: str, settings: Mapping[str, str] | None = None
-    ) -> Iterator[Mapping[str, Any]]:
+    ) -> Generator[Mapping[str, Any]]:
         """Yield answers as they come; whoever closes the iterator cancels what is running.
 
         `ServerRefusedError` when a statement fails; those before it are done.

@@ -69,7 +69,9 @@ class LinesResponse(Response):
         self._sql = sql
         self._session = session
         self._executions = executions
-        self._asker = executions.begin()
+        self._asker = Asker(self._tell)
+        self._pieces, self._taken = anyio.create_memory_object_stream[Piece](CHUNKS_WAITING_MAX)
+        executions.begin(self._asker)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send everything; a client that hangs up cancels what runs for it."""
