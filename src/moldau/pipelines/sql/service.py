@@ -83,6 +83,7 @@ class Service:
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
         self._catalog = catalog
+        self._snapshot = catalog.snapshot()
         self._log = log
         self._ports = ports
         self._now_ms = now_ms
@@ -92,7 +93,7 @@ class Service:
     @property
     def snapshot(self) -> Snapshot:
         """Return what is defined now."""
-        return self._catalog.snapshot()
+        return self._snapshot
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +106,7 @@ class Service:
         Before, questions are answered by the catalog as it was, and changes wait.
         """
         self._catalog = catalog
-        snapshot = self.snapshot
+        snapshot = self._snapshot = catalog.snapshot()
         self._ports.views.keep(snapshot.relations(Kind.TABLE))
         for query in snapshot.queries.values():
             if query.is_running:
@@ -212,6 +213,8 @@ class Service:
                 self._log.append(decision.records)
                 for key, value in decision.records:
                     self._catalog.replay(key, value)
+                # Whoever asks sees all of a change, or nothing of it.
+                self._snapshot = self._catalog.snapshot()
                 # Before a topic goes, nobody follows it any more.
                 self._ports.views.keep(self.snapshot.relations(Kind.TABLE))
             return decision.message + self._perform_all(decision.after)
