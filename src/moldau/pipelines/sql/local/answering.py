@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
-from sqlglot import exp, parse_one
-from sqlglot.dialects.spark import Spark
+from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
@@ -16,6 +15,7 @@ from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.offsets import Span, assign_topic, check_compaction, find_spans
+from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.records import Limits, Progress, Reading, read_records
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Source
@@ -29,15 +29,6 @@ READ: Final = {
     "auto.offset.reset": "none",
     "max.partition.fetch.bytes": 8 << 20,
 }
-
-
-class PlainSpark(Spark):
-    """Spark's SQL in which a function is its name and its arguments, and nothing is assumed."""
-
-    class Parser(Spark.Parser):
-        """Knows no function but those with a syntax of their own."""
-
-        FUNCTIONS: Final = {}  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,8 @@ class Explanation:
 class LocalEngine:
     """Answers SELECTs over topics without Spark.
 
-    `config` is the client's. `catalog` has what was declared; any other name is a topic's.
+    A query is Spark's SQL. `catalog` has what its names stand for, any other name is a topic's;
+    `as_of` says which of them are seen as they were, if the query does not say it itself.
     """
 
     def __init__(self, config: Mapping[str, object], limits: Limits | None = None) -> None:
@@ -70,14 +62,15 @@ class LocalEngine:
 
     def answer(
         self,
-        select: exp.Expression | str,
+        text: str,
         catalog: Mapping[str, Relation],
+        as_of: Mapping[str, AsOf] | None = None,
         progress: Progress | None = None,
     ) -> Answer:
         """Return the rows of a query; `GoesToSpark` if they are not found here."""
         with Consumer(config=self._config | READ) as consumer:
-            question = _Question(self._config, consumer, catalog)
-            query = question.translate(select)
+            question = _Question(self._config, consumer, catalog, as_of or {})
+            query = question.translate(text)
             reading = Reading(self._limits, progress)
             spans = question.find_spans(reading)
             with open_database(self._limits.memory_bytes_max) as database:
@@ -88,13 +81,15 @@ class LocalEngine:
                 rows = database.sql(query.text).to_arrow_table()
         return Answer(_as_spark(rows, query), f"answered here, from {reading.total:,} records")
 
-    def explain(self, select: exp.Expression | str, catalog: Mapping[str, Relation]) -> Explanation:
+    def explain(
+        self, text: str, catalog: Mapping[str, Relation], as_of: Mapping[str, AsOf] | None = None
+    ) -> Explanation:
         """Return who would answer a query; nothing is read but samples of unknown topics."""
         with Consumer(config=self._config | READ) as consumer:
-            question = _Question(self._config, consumer, catalog)
+            question = _Question(self._config, consumer, catalog, as_of or {})
+            reading = Reading(self._limits)
             try:
-                query = question.translate(select)
-                reading = Reading(self._limits)
+                query = question.translate(text)
                 question.find_spans(reading)
             except GoesToSpark as refusal:
                 return Explanation(is_local=False, reason=refusal.reason)
@@ -106,10 +101,15 @@ class _Question:
     """One query: what it reads, and what it is in the engine's SQL."""
 
     def __init__(
-        self, config: Mapping[str, object], consumer: Consumer, catalog: Mapping[str, Relation]
+        self,
+        config: Mapping[str, object],
+        consumer: Consumer,
+        catalog: Mapping[str, Relation],
+        as_of: Mapping[str, AsOf],
     ) -> None:
         self._config = config
         self._consumer = consumer
+        self._as_of = {name.lower(): each for name, each in as_of.items()}
         self._catalog = {name.lower(): relation for name, relation in catalog.items()}
         self._wanted: dict[tuple[str, str], Wanted] = {}
         self._now = datetime.now(UTC)
@@ -119,15 +119,13 @@ class _Question:
         """The relations, each as it is asked for."""
         return list(self._wanted.values())
 
-    def translate(self, select: exp.Expression | str) -> Query:
+    def translate(self, text: str) -> Query:
         """Return the engine's query."""
-        words = select if isinstance(select, str) else select.sql(dialect="spark")
-        parsed = parse_one(words, dialect=PlainSpark)
-        return Queries(self._source, self._now).translate(parsed)
+        return Queries(self._source, self._now).translate(parse(text))
 
     def _source(self, table: exp.Table, alias: str) -> Source:
-        as_of = read_as_of(table)
         name = ".".join(part.name for part in table.parts)
+        as_of = read_as_of(table) or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
         if key not in self._wanted:
             self._wanted[key] = Wanted(self._relation(name), as_of, f"r{len(self._wanted)}")

@@ -80,6 +80,9 @@ class Expressions:
             exp.ArgMin: lambda node, scope: self._call(
                 "min_by", [node.this, node.expression], scope
             ),
+            exp.Ceil: lambda node, scope: self._rounded("ceil", node, scope),
+            exp.Floor: lambda node, scope: self._rounded("floor", node, scope),
+            exp.Any: lambda node, scope: self._call("any", [node.this], scope),
             exp.Anonymous: self._function,
             exp.Struct: self._struct,
             exp.Dot: self._dot,
@@ -274,6 +277,11 @@ class Expressions:
 
     def _today(self) -> Sql:
         return Sql(plain_cast(text(self._now.astimezone(UTC).strftime("%Y-%m-%d")), DATE), DATE)
+
+    def _rounded(self, name: str, node: exp.Expression, scope: Scope) -> Sql:
+        if node.args.get("decimals") or node.args.get("to"):
+            raise GoesToSpark(f"function {name} with digits")
+        return self._call(name, [node.this], scope)
 
     def _substring(self, node: exp.Substring, scope: Scope) -> Sql:
         nodes = [node.this, node.args["start"], node.args.get("length")]

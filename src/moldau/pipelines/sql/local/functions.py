@@ -27,8 +27,11 @@ from moldau.pipelines.sql.local.types import (
     text,
 )
 
-_PLAIN_LETTERS: Final = "[\\x00-\\x7FÀ-ÖØ-Þà-öø-þĀ-įĴ-ňŊ-žЁА-яё]*"
-"""Letters with one upper and one lower form, everywhere; ß, İ, ligatures and Greek are others."""
+_PLAIN_LETTERS: Final = (
+    "[\\x00-\\x7FÀ-ÖØ-Þà-öø-þĀ-įĴ-ňŊ-žЁА-яё\\x{2010}-\\x{2060}\\x{4E00}-\\x{9FFF}"
+    "\\x{1F300}-\\x{1FAFF}]*"
+)
+"""Letters with one upper and one lower form, or none; ß, İ, ligatures and Greek are others."""
 _DIGITS_MAX: Final = 15
 
 

@@ -15,6 +15,7 @@ from moldau.pipelines.sql.local.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DECIMAL_DIGITS_MAX,
     DOUBLE,
     TIMESTAMP,
     Type,
@@ -75,7 +76,9 @@ def multiply(one: Sql, other: Sql) -> Sql:
     result = decimal(
         left_type.precision + right_type.precision + 1, left_type.scale + right_type.scale
     )
-    left, right = cast(one, left_type), cast(other, right_type)
+    # DuckDB's product is as wide as both together: wide enough that it does not overflow early.
+    wide = Type("decimal", DECIMAL_DIGITS_MAX - right_type.precision, left_type.scale)
+    left, right = cast(one, wide), cast(other, right_type)
     return Sql(plain_cast(f"({left.text} * {right.text})", result), result)
 
 
