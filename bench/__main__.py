@@ -29,6 +29,7 @@ SUITES = (
     "log",
     "records",
     "spark",
+    "sql",
     "testing",
 )
 RESULTS = Path(__file__).parent / "results"
