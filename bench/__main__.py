@@ -30,6 +30,7 @@ SUITES = (
     "records",
     "spark",
     "testing",
+    "views",
 )
 RESULTS = Path(__file__).parent / "results"
 

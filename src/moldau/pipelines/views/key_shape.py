@@ -51,6 +51,8 @@ class KeyShape:
         self.is_windowed = self.types.get(WINDOW) == WINDOW_TYPE
         self._rest = [name for name in self.types if not self.is_windowed or name != WINDOW]
         self._number = _NUMBERS.get(kinds[0]) if self.is_plain else None
+        self.takes_all = self.is_plain and self._number is None
+        """Whether any bytes are a key, and its spot: whoever has millions need not ask."""
 
     @property
     def text(self) -> str:

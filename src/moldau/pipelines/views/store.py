@@ -109,9 +109,9 @@ class Store:
         with self._reading:
             close_quietly(self._reader)
             close_quietly(self._writer)
-            self._file.set_aside(self.damage or "it cannot be written")
-            self.damage = None
+            self._file.set_aside(self.damage or "it cannot be read")
             self._open()
+            self.damage = None
 
     # Writing.
 
@@ -132,23 +132,19 @@ class Store:
         Returns how many were skipped because their keys are not of the table's columns; records
         without a key are of no row.
         """
-        latest: dict[tuple[int, bytes], Keyed] = {}
-        for each in records:
-            if each.key is not None:
-                latest[each.partition, each.key] = each
-        find = self.shape.find_spot
-        # Another text of the same key may follow: the later offset counts.
         rows: dict[tuple[bytes, int, int, int], Keyed] = {}
         skipped = 0
-        for (partition, key), each in latest.items():
-            spot = find(key)
+        find = self.shape.find_spot
+        # Those of a partition come in order, so that the last one of a key stays.
+        for each in records:
+            key = each.key
+            if key is None:
+                continue
+            spot = (key, 0, 0) if self.shape.takes_all else find(key)
             if spot is None:
                 skipped += 1
-                continue
-            place = (*spot, partition)
-            known = rows.get(place)
-            if known is None or known.offset < each.offset:
-                rows[place] = each
+            else:
+                rows[*spot, each.partition] = each
         # In the index's order, so that a page is written once.
         ordered = [
             (

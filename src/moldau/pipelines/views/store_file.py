@@ -98,7 +98,8 @@ class StoreFile:
             f"view of topic {self._topic}: {self.path} is damaged ({reason}): it is {aside.name} "
             f"now, and the view is built anew"
         )
-        self.path.replace(aside)
+        with suppress(FileNotFoundError):
+            self.path.replace(aside)
         self._delete()
 
     def _delete(self) -> None:
