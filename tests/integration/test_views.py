@@ -1,5 +1,6 @@
 """A view beside a broker: it follows, whatever becomes of the topic, the broker and itself."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from moldau import Admin, Producer
+from moldau.pipelines.views.store import Store
 from moldau.pipelines.views.view import View
 from moldau.testing import Broker
 
@@ -257,3 +259,26 @@ def test_stopping_before_or_after_is_fine(broker: Broker, tmp_path: Path) -> Non
     view = View(broker.topic(), {"id": "string"}, tmp_path, config, say=[].append).start()
     view.close()
     view.close()
+
+
+def test_a_full_disk_is_told_of_once_and_waited_for(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = broker.topic()
+    send(broker, topic, (b"a", b"1"))
+    said: list[str] = []
+    tries: list[int] = []
+    apply = Store.apply
+
+    def apply_when_there_is_room(store: Store, *args: object, **kwargs: object) -> int:
+        tries.append(1)
+        if len(tries) < 4:
+            raise sqlite3.OperationalError("database or disk is full")
+        return apply(store, *args, **kwargs)
+
+    monkeypatch.setattr(Store, "apply", apply_when_there_is_room)
+    with following(broker, topic, tmp_path, said) as view:
+        assert rows_of(view) == {"a": b"1"}
+        assert view.progress.error is None
+    assert len(tries) >= 4
+    assert said == [f"view of topic {topic}: database or disk is full; trying again"]

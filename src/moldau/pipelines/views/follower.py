@@ -30,11 +30,10 @@ BATCH_RECORDS: Final = 50_000
 BATCH_BYTES: Final = 16 << 20
 POLL_RECORDS: Final = 5_000
 FETCH_BYTES: Final = 4 << 20
-POLL_MS: Final = 500
-HURRIED_POLL_MS: Final = 50
-"""While it has not caught up: behind the last record there may be a transaction's marker."""
-ENDS_SECONDS: Final = 1.0
-"""How often the ends are looked up while records come."""
+PAUSE_SECONDS: Final = 0.5
+"""How long a poll waits, and how often the ends are looked up."""
+HURRY_SECONDS: Final = 0.05
+"""The same while it has not caught up: behind the last record there may be a marker."""
 ENDS_SECONDS_MAX: Final = 10.0
 """Whoever has not heard of the ends for so long does not know whether it has caught up."""
 DESCRIBE_SECONDS: Final = 5.0
@@ -86,6 +85,8 @@ class Follower:
         self._cancel: Callable[[], object] | None = None
         self._is_stopping = False
         self._swept_at = 0.0
+        self._said: str | None = None
+        self._retry_seconds = RETRY_SECONDS
         self.ends = Ends()
         self.skipped_count = 0
         self.error: str | None = None
@@ -140,20 +141,20 @@ class Follower:
                 return
             # It is met at an `await`, and no transaction has one in it.
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
-        wait = RETRY_SECONDS
         while True:
             try:
                 await self._follow()
                 continue
             # A view that has died would answer with old rows for ever.
             except Exception as error:  # noqa: BLE001 - it is said, and tried again
-                wait = RETRY_SECONDS if self.error is None else min(2 * wait, RETRY_SECONDS_MAX)
                 self._stumble(error)
-            await asyncio.sleep(wait)
+            await asyncio.sleep(self._retry_seconds)
+            self._retry_seconds = min(2 * self._retry_seconds, RETRY_SECONDS_MAX)
 
     def _stumble(self, error: Exception) -> None:
         words = str(error) or type(error).__name__
-        if words != self.error:
+        if words != self._said:
+            self._said = words
             self._say(f"view of topic {self._topic}: {words}; trying again")
         if isinstance(error, sqlite3.Error) and is_damage(error):
             self._store.damage = words
@@ -161,6 +162,11 @@ class Follower:
             self.error = words
             self.ends = Ends()
             self._changed.notify_all()
+
+    def _is_well(self) -> None:
+        """Everything was read: what goes wrong from now on is something new."""
+        self.error = self._said = None
+        self._retry_seconds = RETRY_SECONDS
 
     async def _follow(self) -> None:
         """Follow the topic until it must be begun with anew."""
@@ -178,14 +184,19 @@ class Follower:
             for key in keys:
                 # If the log begins later, it is the same as if what is stored were too old.
                 consumer.seek(key, self._store.positions.get(key.partition, 0))
-            await self._look_up_ends(admin, len(keys))
             known = (topic.topic_id, len(keys))
-            while self._store.damage is None:
-                await self._read_for_a_while(consumer, admin, len(keys))
-                topic = await self._describe(admin)
-                if (topic.topic_id, len(topic.partitions)) != known:
-                    # With a new consumer: this one may not hear of it for minutes.
-                    return
+            # Beside the reading: a partition without a leader is not to hold up the others.
+            watching = asyncio.create_task(self._watch_ends(admin, len(keys)))
+            try:
+                while self._store.damage is None:
+                    await self._read_for_a_while(consumer, admin, watching)
+                    topic = await self._describe(admin)
+                    if (topic.topic_id, len(topic.partitions)) != known:
+                        # With a new consumer: this one may not hear of it for minutes.
+                        return
+            finally:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
 
     async def _describe(self, admin: AsyncAdmin) -> Topic:
         described = (await admin.describe_topics([self._topic]))[self._topic]
@@ -194,10 +205,12 @@ class Follower:
         return described
 
     async def _read_for_a_while(
-        self, consumer: AsyncConsumer, admin: AsyncAdmin, partition_count: int
+        self, consumer: AsyncConsumer, admin: AsyncAdmin, watching: asyncio.Task[None]
     ) -> None:
         until = time.monotonic() + DESCRIBE_SECONDS
         while time.monotonic() < until and self._store.damage is None:
+            if watching.done():
+                watching.result()  # it goes on for ever, or raises
             try:
                 records = await self._gather(consumer)
             except KafkaError as error:
@@ -207,15 +220,11 @@ class Follower:
                     raise
                 continue
             await self._store_all(consumer, records)
-            is_old = time.monotonic() - self.ends.asked_at > ENDS_SECONDS
-            if not records or is_old:
-                await self._look_up_ends(admin, partition_count)
             self._sweep()
 
     async def _gather(self, consumer: AsyncConsumer) -> list[Record]:
         """Return what has come, enough for a transaction at most."""
-        has_caught_up = self.has_caught_up(self._store.positions)
-        records = await consumer.poll(POLL_MS if has_caught_up else HURRIED_POLL_MS)
+        records = await consumer.poll(int(self._pause_seconds() * 1000))
         size = _size(records)
         more = records
         while more and len(records) < BATCH_RECORDS and size < BATCH_BYTES:
@@ -239,15 +248,23 @@ class Follower:
             skipped = self._store.apply(records, moved, now_ms=_now_ms())
             with self._changed:
                 self.skipped_count += skipped
+                self.error = None
                 self._changed.notify_all()
 
-    async def _look_up_ends(self, admin: AsyncAdmin, partition_count: int) -> None:
-        asked_at = time.monotonic()
-        found = await self._list(admin, range(partition_count), "latest")
-        with self._changed:
-            self.ends = Ends(partition_count, found, asked_at)
-            self.error = None
-            self._changed.notify_all()
+    async def _watch_ends(self, admin: AsyncAdmin, partition_count: int) -> None:
+        """Look up again and again where the partitions end."""
+        while True:
+            asked_at = time.monotonic()
+            found = await self._list(admin, range(partition_count), "latest")
+            with self._changed:
+                self.ends = Ends(partition_count, found, asked_at)
+                if self.has_caught_up(self._store.positions):
+                    self._is_well()
+                self._changed.notify_all()
+            await asyncio.sleep(self._pause_seconds())
+
+    def _pause_seconds(self) -> float:
+        return PAUSE_SECONDS if self.has_caught_up(self._store.positions) else HURRY_SECONDS
 
     async def _begin_again(self, consumer: AsyncConsumer, admin: AsyncAdmin) -> bool:
         """Read partitions anew of which something was deleted or cut before it was read.

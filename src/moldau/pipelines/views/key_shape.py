@@ -66,8 +66,8 @@ class KeyShape:
         if self.is_plain:
             return Spot(key) if self._number is None or len(key) == self._number.size else None
         try:
-            return self._json_spot(self._by_name(json.loads(key, parse_float=Decimal)))
-        except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+            return self._json_spot(self._by_name(_DECODER.decode(key.decode())))
+        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
             return None
 
     def decode(self, spot: Spot) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class KeyShape:
         values = self._named(key, list(self.types))
         try:
             spot = self._json_spot(values)
-        except (ValueError, TypeError, LookupError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise PipelineError(f"key={key!r}: {error}; give it as JSON has it") from None
         texts = {name: _written(each) for name, each in values.items()}
         if self.is_windowed:
@@ -111,7 +111,7 @@ class KeyShape:
         values = self._named(key, self._rest)
         try:
             return self._dump(values)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, ArithmeticError) as error:
             raise PipelineError(f"key={key!r}: {error}; give it as JSON has it") from None
 
     def _by_name(self, found: Any) -> dict[str, Any]:
@@ -141,9 +141,7 @@ class KeyShape:
     def _dump(self, values: Mapping[str, Any]) -> bytes:
         # A field that is left out is null, as Spark has it.
         wanted = [_plain(values.get(name), self.types[name]) for name in self._rest]
-        return json.dumps(
-            wanted, separators=(",", ":"), ensure_ascii=False, sort_keys=True, default=_text
-        ).encode()
+        return _ENCODER.encode(wanted).encode()
 
 
 def to_us(moment: object) -> int:
@@ -189,14 +187,6 @@ def _plain(value: Any, kind: str = "") -> Any:
             return to_us(value) if kind == "timestamp" else value
 
 
-def _text(value: object) -> str:
-    if isinstance(value, Decimal):
-        return str(value.normalize(_EXACT))
-    if isinstance(value, datetime):
-        return _time_text(value)
-    raise TypeError(f"{value!r} has no form in JSON")
-
-
 def _decoded(value: Any, kind: str) -> Any:
     if value is None:
         return None
@@ -217,3 +207,18 @@ def _time_text(moment: datetime) -> str:
     """Return a time as `KEY_JSON` has it."""
     zoned = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return zoned.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value.normalize(_EXACT))
+    if isinstance(value, datetime):
+        return _time_text(value)
+    raise TypeError(f"{value!r} has no form in JSON")
+
+
+# Made once: `json.dumps` with options of its own makes one for each key.
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal)
+_ENCODER: Final = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False, sort_keys=True, default=_text
+)

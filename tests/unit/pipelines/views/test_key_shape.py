@@ -92,7 +92,21 @@ def test_numbers_in_a_struct_are_the_same_however_they_came() -> None:
     assert shape.encode({"y": 2.5, "x": 1.0})[0] == shape.find_spot(b'{"x":1.0,"y":2.50}')
 
 
-@pytest.mark.parametrize("key", [b"ann", b"[1]", b'{"user":"ann"}', b'{"user":"a","window":{}}'])
+HOSTILE = (
+    b"ann",
+    b"[1]",
+    b"\xff\xfe",
+    b'{"user":"ann"}',
+    b'{"user":"a","window":{}}',
+    b'{"user":"a","window":{"start":"yesterday","end":"2026-01-01T12:00:00Z"}}',
+    WRITTEN.replace(b'"ann"', b"1E999999999999"),
+    WRITTEN.replace(b'"ann"', b'"\\ud800"'),
+    WRITTEN.replace(b'"ann"', b"[" * 100_000 + b"]" * 100_000),
+    WRITTEN.replace(b'"ann"', b"9" * 10_000),
+)
+
+
+@pytest.mark.parametrize("key", HOSTILE, ids=range(len(HOSTILE)))
 def test_what_is_not_of_the_columns_is_no_key(key: bytes) -> None:
     assert KeyShape({"user": "string", "window": WINDOW}).find_spot(key) is None
 
