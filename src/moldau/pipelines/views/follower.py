@@ -10,7 +10,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Final
 
@@ -21,6 +20,7 @@ from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import ClientError, KafkaError
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.views.answers import Progress
+from moldau.pipelines.views.ends import Ends
 from moldau.pipelines.views.store import Store
 from moldau.pipelines.views.store_file import Say, is_damage
 from moldau.protocol.errors import ErrorCode
@@ -34,8 +34,6 @@ PAUSE_SECONDS: Final = 0.5
 """How long a poll waits, and how often the ends are looked up."""
 HURRY_SECONDS: Final = 0.05
 """The same while it has not caught up: behind the last record there may be a marker."""
-ENDS_SECONDS_MAX: Final = 10.0
-"""Whoever has not heard of the ends for so long does not know whether it has caught up."""
 DESCRIBE_SECONDS: Final = 5.0
 """How often the topic is looked at: are there more partitions, is it still the same one?"""
 RETRY_SECONDS: Final = 0.1
@@ -53,23 +51,6 @@ CONSUMER: Final[Mapping[str, object]] = {
     "fetch.max.bytes": FETCH_BYTES,
     "max.partition.fetch.bytes": FETCH_BYTES,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Where the partitions ended at some time."""
-
-    partition_count: int = 0
-    offsets: Mapping[int, int] = field(default_factory=dict)
-    asked_at: float = 0.0
-
-    def are_reached(self, positions: Mapping[int, int], monotonic: float) -> bool:
-        """Whether positions are behind all of them, and they are known and not too old."""
-        if not self.partition_count or len(self.offsets) < self.partition_count:
-            return False
-        if monotonic - self.asked_at > ENDS_SECONDS_MAX:
-            return False
-        return all(positions.get(each, 0) >= end for each, end in self.offsets.items())
 
 
 class Follower:
@@ -254,10 +235,10 @@ class Follower:
     async def _watch_ends(self, admin: AsyncAdmin, partition_count: int) -> None:
         """Look up again and again where the partitions end."""
         while True:
-            asked_at = time.monotonic()
+            asked_at, before = time.monotonic(), self._store.positions
             found = await self._list(admin, range(partition_count), "latest")
             with self._changed:
-                self.ends = Ends(partition_count, found, asked_at)
+                self.ends = Ends.of(partition_count, found, asked_at, before)
                 if self.has_caught_up(self._store.positions):
                     self._is_well()
                 self._changed.notify_all()
