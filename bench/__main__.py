@@ -31,6 +31,7 @@ SUITES = (
     "spark",
     "sql",
     "testing",
+    "views",
 )
 RESULTS = Path(__file__).parent / "results"
 
