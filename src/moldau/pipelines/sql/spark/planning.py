@@ -1,0 +1,95 @@
+"""A query that runs for ever, from its text to rows that Spark has analysed."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.spark.clauses import FromClause, first_side, read_from, select_of
+from moldau.pipelines.sql.spark.inputs import open_stream
+from moldau.pipelines.sql.spark.joined_rows import join_stream
+from moldau.pipelines.sql.spark.results import Chosen, grouping_of
+from moldau.pipelines.sql.spark.sides import HIDDEN, Find, Side, ViewNames, find_sides
+from moldau.pipelines.sql.spark.table_queries import select_table
+from moldau.pipelines.sql.spark.running import run_sql
+from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a SELECT gives."""
+
+    rows: DataFrame | Table
+    names: tuple[str, ...]
+    """The columns of the result; a table's key is among them."""
+    sides: tuple[Side, ...]
+    chosen: Chosen | None
+    """None where several SELECTs are one query."""
+    first: Side | None
+    """What stands behind FROM: the key and the time are its, if nothing is grouped."""
+    is_grouped: bool
+
+
+def plan_query(app: App, query: Query, find: Find, *, starting: str = "earliest") -> Planned:
+    """Return a query's rows: a stream, or a table if it reads tables only."""
+    sides = find_sides(query, find)
+    for side in sides:
+        if side.is_table and side.has_rowtime:
+            raise PipelineError(
+                f"{side.called}.rowtime: the time of a table's rows is not kept; declare the "
+                "table with event_time"
+            )
+    select = select_of(query)
+    groups = grouping_of(select)
+    if not any(side.is_table for side in sides):
+        views = {side.view: _open(app, side, starting) for side in sides}
+        rows = run_sql(app.spark, query.render(ViewNames(sides)), views)
+    else:
+        clause = read_from(query, sides)
+        if clause.first.is_table:
+            table, names = select_table(app, query, clause)
+            assert select is not None
+            chosen = Chosen(select, sides, names)
+            return Planned(table, names, sides, chosen, clause.first, is_grouped=False)
+        rows = _joined(app, query, clause, starting, is_grouped=bool(groups))
+    rows = without_hidden(rows)
+    names = tuple(rows.columns)
+    leading = first_side(query, sides)
+    result = None if select is None else Chosen(select, sides, names)
+    return Planned(rows, names, sides, result, leading, bool(groups))
+
+
+def _open(app: App, side: Side, starting: str) -> DataFrame:
+    return open_stream(app, side.relation, starting=starting, has_rowtime=side.has_rowtime)
+
+
+def _joined(
+    app: App, query: Query, clause: FromClause, starting: str, *, is_grouped: bool
+) -> DataFrame:
+    stream = _open(app, clause.first, starting)
+    # Behind a window's watermark no row counts any more; without a window none is dropped.
+    is_timed = is_grouped and clause.first.relation.watermark is not None
+    view = join_stream(app, clause, stream, late="drop" if is_timed else "keep")
+    parts = take_apart(query.render(ViewNames(clause.sides)))
+    return run_sql(app.spark, parts.filtered(joined_source(clause.sides)), {JOINED: view})
+
+
+def without_hidden(rows: DataFrame) -> DataFrame:
+    """Return rows without the columns that `*` has brought of what nobody has named."""
+    kept = [name for name in rows.columns if not name.startswith(HIDDEN)]
+    check_distinct(kept)
+    if len(kept) == len(rows.columns):
+        return rows
+    return rows.select(*(f"`{name.replace('`', '``')}`" for name in kept))
+
+
+def check_distinct(names: list[str]) -> None:
+    """Refuse two columns of one name: a topic's columns are told apart by their names."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise PipelineError(f"there are two columns {name}: call one something else, with AS")
+        seen.add(name.lower())
