@@ -69,7 +69,7 @@ class LocalEngine:
     ) -> Answer:
         """Return the rows of a query; `GoesToSpark` if they are not found here."""
         with Consumer(config=self._config | READ) as consumer:
-            question = _Question(self._config, consumer, catalog, as_of or {})
+            question = Question(self._config, consumer, catalog, as_of or {})
             query = question.translate(text)
             reading = Reading(self._limits, progress)
             spans = question.find_spans(reading)
@@ -79,14 +79,14 @@ class LocalEngine:
                     records = read_records(consumer, spans[wanted.table], loader.columns, reading)
                     loader.load(database, records)
                 rows = database.sql(query.text).to_arrow_table()
-        return Answer(_as_spark(rows, query), f"answered here, from {reading.total:,} records")
+        return Answer(as_spark(rows, query), f"answered here, from {reading.total:,} records")
 
     def explain(
         self, text: str, catalog: Mapping[str, Relation], as_of: Mapping[str, AsOf] | None = None
     ) -> Explanation:
         """Return who would answer a query; nothing is read but samples of unknown topics."""
         with Consumer(config=self._config | READ) as consumer:
-            question = _Question(self._config, consumer, catalog, as_of or {})
+            question = Question(self._config, consumer, catalog, as_of or {})
             reading = Reading(self._limits)
             try:
                 query = question.translate(text)
@@ -97,7 +97,7 @@ class LocalEngine:
         return Explanation(is_local=True, reason=reason, sql=query.text)
 
 
-class _Question:
+class Question:
     """One query: what it reads, and what it is in the engine's SQL."""
 
     def __init__(
@@ -153,7 +153,7 @@ class _Question:
             check_compaction(admin, self._consumer, topic, as_of, spans, now_ms)
 
 
-def _as_spark(rows: pa.Table, query: Query) -> pa.Table:
+def as_spark(rows: pa.Table, query: Query) -> pa.Table:
     """Return a result with the names and types that Spark gives it."""
     arrays = [
         column.cast(arrow_type(its_type))
