@@ -6,8 +6,8 @@ from typing import Final
 
 from moldau.pipelines.sql.cursor import Cursor
 from moldau.pipelines.sql.lexing import Shape
+from moldau.pipelines.sql.refusals import TYPES_NESTED_MAX
 
-TYPES_NESTED_MAX: Final = 32
 DECIMAL_DIGITS_MAX: Final = 38
 PLAIN: Final = {
     "STRING": "string", "VARCHAR": "string", "BOOLEAN": "boolean",

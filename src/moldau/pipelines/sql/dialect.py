@@ -16,16 +16,19 @@ _CLASS: Final = re.compile(r"<class '(?:\w+\.)*(\w+)'>")
 
 
 class MoldauParser(SparkParser):
-    """Takes `payload:field` of variants, which Spark has since 4.1, for what it is."""
+    """Takes `payload:field` for a part of a variant, as Spark 4.2 does, and not for an alias."""
 
     COLON_IS_VARIANT_EXTRACT = True
+
+    def _warn_unsupported(self) -> None:
+        """Log nothing: what is no query is an error here."""
 
 
 class Moldau(Spark):
     """What queries are written in."""
 
     class Tokenizer(Spark.Tokenizer):
-        """Takes `'it''s'` for one string, as Spark does since 4.0, and not for two."""
+        """Takes `'it''s'` for one string, as Spark 4 does, and not for two."""
 
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012 - as sqlglot declares it
 
@@ -51,6 +54,10 @@ def parse_query(text: str) -> exp.Query:
     found = _parse(text, lambda parser, tokens: parser.parse(tokens, text))
     if not isinstance(found, exp.Query):
         raise MisunderstoodError("expected a SELECT", 0, len(text))
+    if found.find(exp.QueryTransform):
+        start = max(text.upper().rfind("USING"), 0)
+        message = "there is no TRANSFORM ... USING: it runs programs on the server"
+        raise MisunderstoodError(message, start, start + len("USING"))
     _check_depth(found)
     return found
 

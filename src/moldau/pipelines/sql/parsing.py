@@ -33,7 +33,7 @@ from moldau.pipelines.sql.understanding import understand, understand_fragment
 Where = tuple[str, int, int]
 """A statement's text, line and column."""
 
-_QUERY: Final = ("SELECT", "WITH", "FROM", "(", "VALUES")
+_QUERY: Final = ("SELECT", "WITH", "FROM", "(")
 
 
 def parse(text: str) -> list[Statement]:
@@ -84,7 +84,8 @@ def _take_query(cursor: Cursor, *, is_kept: bool) -> tuple[Query, Tail]:
 
 def _take_endless_query(cursor: Cursor) -> tuple[Query, Tail, tuple[Fragment, ...]]:
     query, tail = _take_query(cursor, is_kept=True)
-    if tail.limit_token is not None:
+    has_limit = tail.limit is not None or query.expression.args.get("limit") is not None
+    if has_limit and tail.limit_token is not None:
         message = "a query that runs for ever has no LIMIT"
         raise cursor.error(message, tail.limit_token)
     by = tuple(understand_fragment(cursor.text, each) for each in tail.partition_by)
@@ -142,9 +143,9 @@ def _insert(cursor: Cursor, where: Where) -> Statement:
             columns.append(cursor.name("the name of a column"))
         cursor.expect(")")
     if cursor.take("VALUES"):
-        rows = [_row(cursor, columns)]
+        rows = [_row(cursor, len(columns))]
         while cursor.take(","):
-            rows.append(_row(cursor, columns))
+            rows.append(_row(cursor, len(rows[0])))
         return InsertValues(*where, name, tuple(columns), tuple(rows))
     if not _is_query(cursor):
         cursor.fail("VALUES or SELECT", known=["VALUES", "SELECT"])
@@ -152,7 +153,7 @@ def _insert(cursor: Cursor, where: Where) -> Statement:
     return InsertSelect(*where, name, tuple(columns), query, by, tail.emit)
 
 
-def _row(cursor: Cursor, columns: Sequence[str]) -> tuple[Fragment, ...]:
+def _row(cursor: Cursor, width: int) -> tuple[Fragment, ...]:
     opening = cursor.next
     cursor.expect("(")
     assert opening is not None
@@ -160,8 +161,8 @@ def _row(cursor: Cursor, columns: Sequence[str]) -> tuple[Fragment, ...]:
     values = split_at_commas(inside)
     if not all(values):
         raise cursor.error("a value is missing", opening)
-    if columns and len(values) != len(columns):
-        raise cursor.error(f"{len(values)} values for {len(columns)} columns", opening)
+    if width and len(values) != width:
+        raise cursor.error(f"expected {width} values, found {len(values)}", opening)
     cursor.expect(")")
     return tuple(understand_fragment(cursor.text, each) for each in values)
 

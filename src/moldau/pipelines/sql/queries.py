@@ -49,15 +49,20 @@ AsOf = AsOfTime | AsOfOffsets
 class TableUse:
     """A stream, a table or a topic in a query; the same one can be there twice."""
 
-    name: str
-    """Without quotes; of several parts, with dots between."""
+    parts: tuple[str, ...]
+    """Of its name, without quotes: `shop.orders` has two."""
     alias: str | None = None
     as_of: AsOf | None = None
 
     @property
+    def name(self) -> str:
+        """The name as topics have it."""
+        return ".".join(self.parts)
+
+    @property
     def called(self) -> str:
         """The name that columns are qualified with."""
-        return self.alias or self.name.rpartition(".")[2]
+        return self.alias or self.parts[-1]
 
 
 class Pseudo(StrEnum):
@@ -88,7 +93,7 @@ class Names:
 
     def table(self, use: TableUse) -> str:
         """Return what a table is called, in quotes if need be."""
-        return ".".join(quote(part) for part in use.name.split("."))
+        return ".".join(quote(part) for part in use.parts)
 
     def rowtime(self, use: TableUse | None) -> str:
         """Return the column with the time of the rows of a table."""

@@ -1,25 +1,19 @@
 """A SELECT as the user has written it, into a query with places for what its runner knows."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from sqlglot import exp
 
 from moldau.pipelines.sql.as_of import find_as_of
-from moldau.pipelines.sql.cursor import Cursor
 from moldau.pipelines.sql.dialect import MisunderstoodError, parse_expression, parse_query
 from moldau.pipelines.sql.errors import error_at
 from moldau.pipelines.sql.lexing import Shape, Token
 from moldau.pipelines.sql.queries import Fragment, PseudoUse, Query, TableUse
+from moldau.pipelines.sql.refusals import refuse_size, refuse_tokens
 from moldau.pipelines.sql.rewriting import Edit, Rewritten, without_comments
 from moldau.pipelines.sql.tails import Tail
 from moldau.pipelines.sql.uses import Uses
 from moldau.pipelines.sql.windows import rewrite_windows
-
-QUERY_TOKENS_MAX = 10_000
-"""Of one query: what is longer was not written by hand, and would keep a server busy."""
-_TYPE_WORDS = ("ARRAY", "MAP", "STRUCT")
-_TYPES_NESTED_MAX = 32
 
 
 def understand(
@@ -29,8 +23,7 @@ def understand(
 
     The result of a query that runs for ever is kept, in a topic.
     """
-    _check_size(text, tokens)
-    _check_chosen(text, tokens)
+    refuse_tokens(text, tokens)
     times = find_as_of(text, tokens)
     if times and is_result_kept:
         message = "AS OF is for a SELECT that ends, not for a query that runs for ever"
@@ -66,7 +59,7 @@ def understand_fragment(text: str, tokens: Sequence[Token]) -> Fragment:
         return Fragment(only.text, exp.Literal.number(only.text))
     if len(tokens) == 2 and only.text == "-" and tokens[1].text.isdecimal():
         return Fragment(f"-{tokens[1].text}", exp.Neg(this=exp.Literal.number(tokens[1].text)))
-    _check_size(text, tokens)
+    refuse_size(text, tokens)
     comments = without_comments(text, tokens)
     rewritten = Rewritten(text, tokens[0].start, tokens[-1].end, comments)
     try:
@@ -79,32 +72,6 @@ def _in_place(text: str, rewritten: Rewritten, error: MisunderstoodError) -> Exc
     start = rewritten.origin(error.start)
     end = rewritten.origin(error.end - 1) + 1 if error.end > error.start else start + 1
     return error_at(text, start, end, str(error))
-
-
-def _check_size(text: str, tokens: Sequence[Token]) -> None:
-    if len(tokens) > QUERY_TOKENS_MAX:
-        last = tokens[QUERY_TOKENS_MAX]
-        raise error_at(text, last.start, last.end, f"a query has at most {QUERY_TOKENS_MAX} words")
-    # sqlglot takes seconds for types that are nested as nobody nests them.
-    depth = 0
-    for before, token in pairwise(tokens):
-        if token.text == "<" and before.word in _TYPE_WORDS:
-            depth += 1
-        elif token.text == ">" and depth:
-            depth -= 1
-        if depth > _TYPES_NESTED_MAX:
-            message = f"types are nested more than {_TYPES_NESTED_MAX} deep"
-            raise error_at(text, token.start, token.end, message)
-
-
-def _check_chosen(text: str, tokens: Sequence[Token]) -> None:
-    # sqlglot does not mind if nothing is selected, nor a comma before FROM.
-    cursor = Cursor(text, tokens)
-    for token in tokens:
-        cursor.advance()
-        is_open = token.word == "SELECT" or token.text == ","
-        if is_open and (cursor.at("FROM") or (cursor.next is None and token.word)):
-            cursor.fail("a column or an expression")
 
 
 def _pieces(

@@ -29,8 +29,8 @@ class Uses:
             # The last character's place: that behind it may be behind something that was cut out.
             original_end = rewritten.origin(end - 1) + 1
             self.ends.add(original_end)
-            name = ".".join(part.name for part in parts)
-            use = TableUse(name, node.alias or None, times.get(original_end))
+            names = tuple(part.name for part in parts)
+            use = TableUse(names, node.alias or None, times.get(original_end))
             self._by_node[id(node)] = use
             self._found[Edit(start, end, "")] = use
         for column in query.find_all(exp.Column):
@@ -88,9 +88,11 @@ def _is_elsewhere(node: exp.Table) -> bool:
         if isinstance(above, exp.CTE):
             inside = above
         elif isinstance(above, exp.Query):
+            clause = above.args.get("with_")
+            is_recursive = clause is not None and clause.args.get("recursive")
             for cte in above.ctes:
                 # `WITH a AS (SELECT * FROM a)` reads the topic: a name is known behind it.
-                if cte is inside:
+                if cte is inside and not is_recursive:
                     break
                 if cte.alias.lower() == node.name.lower():
                     return True
