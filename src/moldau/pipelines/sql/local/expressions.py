@@ -1,5 +1,6 @@
 """Expressions from Spark's SQL to DuckDB's, each with its type; what is unknown goes to Spark."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -100,7 +101,10 @@ class Expressions:
             return self._arithmetic(node, scope)
         handler = self._nodes.get(type(node))
         if handler is None:
-            raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
+            words = node.sql(dialect="spark")
+            if isinstance(node, exp.Func) and re.match(r"\w+\(", words):
+                raise GoesToSpark(f"function {words.partition('(')[0].lower()}")
+            raise GoesToSpark(f"{words} is Spark's to compute")
         made = handler(node, scope)
         # Only a window or a filter may have what it wraps open; everywhere else it is complete.
         if MARK in made.text and not isinstance(node.parent, _CLAUSES):
