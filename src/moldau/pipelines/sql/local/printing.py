@@ -64,7 +64,7 @@ def print_topic(
 
 
 def _printed(record: Record) -> Printed:
-    time = datetime.fromtimestamp(max(record.timestamp, 0) / 1000, UTC)
+    time = datetime.fromtimestamp(max(record.timestamp_ms, 0) / 1000, UTC)
     return Printed(
         record.partition,
         record.offset,
