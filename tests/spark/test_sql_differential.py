@@ -54,7 +54,10 @@ EXPRESSIONS = """
 i + 1; i - l; i * 2; i / 2; d / 4; i % 3; l % 2; -i; i div 2; l div -2; sm + sm; sm * 2; f + 1
 f * f; d + i; d - dc; dc + dc; dc - 1; dc * 2; dc * dc; dc + i; dc * 1.5; d * 1.5; d > 10.5
 i = l; i <=> l; s = t; s < t; b AND i > 0; b OR i > 0; NOT b; i BETWEEN 0 AND 7; i IN (7, 12)
-s IN ('12', ''); i IS NULL; b IS TRUE; s LIKE '%m%'; s NOT LIKE 'a_'; ts > '2025-01-01'
+s IN ('12', ''); i IS NULL; b IS TRUE; i NOT IN (7, 12)
+i NOT BETWEEN 0 AND 7; b IS NOT TRUE; i IS NOT NULL; b IS NOT FALSE; i IS NOT DISTINCT FROM l
+i IS DISTINCT FROM l; NOT EXISTS (SELECT 1 FROM t WHERE n > 9); i NOT IN (SELECT n FROM t)
+ s LIKE '%m%'; s NOT LIKE 'a_'; ts > '2025-01-01'
 dt >= '2024-12-30'; dt < ts; CASE WHEN i > 0 THEN 'p' WHEN i < 0 THEN 'n' ELSE s END
 CASE i WHEN 7 THEN 1 WHEN 0 THEN 2 END; CASE WHEN b THEN i ELSE d END; if(b, i, l)
 coalesce(i, 0); coalesce(dc, 0); nvl(s, 'none'); ifnull(t, s); nullif(i, 7); nvl2(b, 1, 2)
@@ -155,7 +158,7 @@ BAD_JSON = [
 GOOD_JSON = [
     "{}", '{"n": null}', '{"n": 1, "more": [1, {"x": 2}]}', ' {"n": 1}', '{"n": 1} and more',
     '{"n": -0}', '{"d": 1}', '{"d": -1.5E-3}', '{"d": "NaN"}', '{"d": "-Infinity"}', '{"d": NaN}',
-    '{"s": 12.50}', '{"s": true}', '{"s": "\\u00e9\\ud83d\\ude00"}', '{"s": ""}',
+    '{"s": 12}', '{"s": true}', '{"s": "\\u00e9\\ud83d\\ude00"}', '{"s": ""}',
     '{"ts": "2026-01-01"}', '{"ts": "2026-01-01T10:00"}', '{"ts": "2026-01-01 10:00:00.1234567"}',
     '{"ts": "2026-01-01T10:00:00-02:30"}', '{"ts": "2026-1-2 3:04:05 UTC"}', '{"ts": 12}',
     '{"dt": "2026-1-2"}', '{"dt": "2026"}', '{"dc": 1.005}', '{"dc": 1e2}', '{"a": null}',
@@ -220,7 +223,7 @@ def test_expressions_are_what_they_are_in_spark(
     chosen = ", ".join(f"{each} AS x{at}" for at, each in enumerate(expressions))
     ours = engine.answer(f"SELECT n, {chosen} FROM t AS main ORDER BY n", catalog).rows
     theirs = spark.sql(f"SELECT n, {chosen} FROM with_places AS main ORDER BY n").toArrow()
-    assert _differences(ours, theirs, ["n", *expressions]) == []
+    assert not (found := _differences(ours, theirs, ["n", *expressions])), "\n".join(found)
 
 
 @pytest.mark.parametrize("query", _queries())
@@ -228,8 +231,10 @@ def test_queries_are_what_they_are_in_spark(
     engine: LocalEngine, catalog: dict[str, Relation], spark: "SparkSession", query: str
 ) -> None:
     ours, theirs = engine.answer(query, catalog).rows, spark.sql(query).toArrow()
-    assert _differences(ours, theirs, ours.column_names) == []
-    assert ours.column_names[:2] == theirs.column_names[:2]
+    assert not (found := _differences(ours, theirs, ours.column_names)), "\n".join(found)
+    if " OVER " not in query:
+        # Those of window functions are long, and ours are what was written.
+        assert ours.column_names == theirs.column_names
 
 
 def _differences(ours: pa.Table, theirs: pa.Table, names: list[str]) -> list[str]:
@@ -296,4 +301,4 @@ def test_json_is_read_as_by_spark(
                 found.append(f"{text}: {ours}, and Spark refuses it")
             elif expected is not None and not _equal(ours, {k: expected[k] for k in columns}):
                 found.append(f"{text}: {ours}, Spark has {expected}")
-    assert found == []
+    assert not found, "\n".join(found)

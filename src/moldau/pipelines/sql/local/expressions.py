@@ -1,5 +1,6 @@
 """Expressions from Spark's SQL to DuckDB's, each with its type; what is unknown goes to Spark."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -38,6 +39,25 @@ Subquery = Callable[[exp.Expression, Scope], tuple[str, Sequence[Type]]]
 
 _INT_MAX: Final = (1 << 31) - 1
 _CLAUSES: Final = (exp.Filter, exp.Window)
+_ARGUMENTS: Final = {"this", "expression", "expressions"}
+_MORE_ARGUMENTS: Final[dict[type[exp.Expression], set[str]]] = {
+    exp.Column: {"table", "db", "catalog"},
+    exp.Literal: {"is_string"},
+    exp.Between: {"low", "high"},
+    exp.In: {"query"},
+    exp.Case: {"ifs", "default"},
+    exp.If: {"true", "false"},
+    exp.Cast: {"to", "safe"},
+    exp.TryCast: {"to", "safe"},
+    # Both are said of the dialect, and not in the query.
+    exp.Div: {"typed", "safe"},
+    exp.DPipe: {"safe"},
+    exp.Substring: {"start", "length"},
+    exp.Trim: {"position"},
+    exp.StrPosition: {"substr"},
+    exp.Window: {"partition_by", "order", "spec", "over", "alias"},
+}
+"""What is known to be in a node; whatever else it says, it says to Spark."""
 
 
 class Expressions:
@@ -80,8 +100,8 @@ class Expressions:
             exp.ArgMin: lambda node, scope: self._call(
                 "min_by", [node.this, node.expression], scope
             ),
-            exp.Ceil: lambda node, scope: self._rounded("ceil", node, scope),
-            exp.Floor: lambda node, scope: self._rounded("floor", node, scope),
+            exp.Ceil: lambda node, scope: self._call("ceil", [node.this], scope),
+            exp.Floor: lambda node, scope: self._call("floor", [node.this], scope),
             exp.Any: lambda node, scope: self._call("any", [node.this], scope),
             exp.Anonymous: self._function,
             exp.Struct: self._struct,
@@ -93,14 +113,25 @@ class Expressions:
 
     def translate(self, node: exp.Expression, scope: Scope) -> Sql:
         """Return an expression of DuckDB's with the value that Spark gives."""
-        if type(node) in operators.COMPARISONS:
-            operator = operators.COMPARISONS[type(node)]
-            return operators.compare(operator, *self._both(node, scope))
-        if type(node) in operators.ARITHMETIC:
-            return self._arithmetic(node, scope)
+        if node.args.get("negate"):
+            return Sql(f"(NOT {self._plainly(node, scope).text})", BOOLEAN)
+        return self._plainly(node, scope)
+
+    def _plainly(self, node: exp.Expression, scope: Scope) -> Sql:
+        """Translate a node, but for a NOT inside it."""
         handler = self._nodes.get(type(node))
+        if type(node) in operators.COMPARISONS:
+            handler = self._comparison
+        elif type(node) in operators.ARITHMETIC:
+            handler = self._arithmetic
+        words = node.sql(dialect="spark")
         if handler is None:
-            raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
+            if isinstance(node, exp.Func) and re.match(r"\w+\(", words):
+                raise GoesToSpark(f"function {words.partition('(')[0].lower()}")
+            raise GoesToSpark(f"{words} is Spark's to compute")
+        said = {key for key, value in node.args.items() if value} - _ARGUMENTS - {"negate"}
+        if strange := said - _MORE_ARGUMENTS.get(type(node), set()):
+            raise GoesToSpark(f"{min(strange)} in {words}")
         made = handler(node, scope)
         # Only a window or a filter may have what it wraps open; everywhere else it is complete.
         if MARK in made.text and not isinstance(node.parent, _CLAUSES):
@@ -124,6 +155,9 @@ class Expressions:
 
     def _column(self, node: exp.Column, scope: Scope) -> Sql:
         return scope.resolve([part.name for part in node.parts])
+
+    def _comparison(self, node: exp.Expression, scope: Scope) -> Sql:
+        return operators.compare(operators.COMPARISONS[type(node)], *self._both(node, scope))
 
     def _arithmetic(self, node: exp.Expression, scope: Scope) -> Sql:
         operator = {exp.Add: "+", exp.Sub: "-"}.get(type(node))
@@ -278,11 +312,6 @@ class Expressions:
     def _today(self) -> Sql:
         return Sql(plain_cast(text(self._now.astimezone(UTC).strftime("%Y-%m-%d")), DATE), DATE)
 
-    def _rounded(self, name: str, node: exp.Expression, scope: Scope) -> Sql:
-        if node.args.get("decimals") or node.args.get("to"):
-            raise GoesToSpark(f"function {name} with digits")
-        return self._call(name, [node.this], scope)
-
     def _substring(self, node: exp.Substring, scope: Scope) -> Sql:
         nodes = [node.this, node.args["start"], node.args.get("length")]
         args = self._all([each for each in nodes if each is not None], scope)
@@ -292,15 +321,13 @@ class Expressions:
             raise GoesToSpark(f"function substring({', '.join(str(a.type) for a in args)})") from None
 
     def _trim(self, node: exp.Trim, scope: Scope) -> Sql:
-        if node.expression is not None or node.args.get("collation"):
+        if node.expression is not None:
             raise GoesToSpark("function trim of other characters")
         position = (node.args.get("position") or "").upper()
         name = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
         return self._call(name, [node.this], scope)
 
     def _position(self, node: exp.StrPosition, scope: Scope) -> Sql:
-        if node.args.get("position") or node.args.get("occurrence"):
-            raise GoesToSpark("function locate with a place to begin")
         return self._call("instr", [node.this, node.args["substr"]], scope)
 
     def _extract(self, node: exp.Extract, scope: Scope) -> Sql:

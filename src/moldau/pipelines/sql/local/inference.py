@@ -73,8 +73,11 @@ def _fields(database: duckdb.DuckDBPyConnection) -> list[Column] | None:
     kinds = f"SELECT DISTINCT TRY(json_type(words)) FROM ({texts})"
     if database.execute(kinds).fetchall() != [("OBJECT",)]:
         return None
-    structure = _one(database, f"SELECT json_group_structure(words) FROM ({texts})")
+    structure = _one(database, f"SELECT json_group_structure(words::JSON) FROM ({texts})")
     found = json.loads(structure)
+    if not isinstance(found, dict):
+        # Objects without a field.
+        return None
     return [
         Column(name, str(_type(given)))
         for name, given in found.items()

@@ -112,6 +112,8 @@ def _decimal(given: Any, its_type: Type) -> Decimal:
 
 
 def _string(given: Any, _: Type) -> str:
+    if isinstance(given, _Broken):
+        raise GoesToSpark("JSON with a broken number as a text, which Spark writes anew")
     if isinstance(given, str):
         return str(given)
     if isinstance(given, bool):

@@ -75,6 +75,8 @@ def read_records(
     """Yield the records of spans whose partitions are assigned, with these columns."""
     left = {each.key: each for each in spans if len(each)}
     at = {key: each.start for key, each in left.items()}
+    # Nothing is left over of an earlier read, such as that it was paused at the end.
+    consumer.assign([])
     consumer.assign(left)
     for key, span in left.items():
         consumer.seek(key, span.start)
