@@ -29,7 +29,7 @@ def make_parser() -> Parser:
     """Return what reads the command line."""
     parser = Parser(
         "moldau sql",
-        description="SQL on topics: questions that end, that do not, and queries that run for ever.",
+        description="SQL on topics: questions that end or do not, and queries that run for ever.",
         epilog=EXAMPLES,
     )
     what = parser.add_mutually_exclusive_group()
@@ -48,7 +48,6 @@ def make_parser() -> Parser:
         prog="moldau sql server",
         description="Run the queries that run for ever, keep views, and answer over HTTP.",
         epilog=SERVER_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         help="own the queries and the views, and answer over HTTP",
     )
     serve.add_argument(

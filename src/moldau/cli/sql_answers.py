@@ -61,6 +61,8 @@ class Printer:
                     print_json({"message": message})
                 else:
                     self._write(str(message))
+            case _:
+                pass  # a newer server may say more
 
     def close(self) -> None:
         """Print what is held: nothing more comes."""

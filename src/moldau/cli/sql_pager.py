@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from typing import Final, Self
 
 # Quit if it fits, keep colours, do not wrap, leave the text where it is.
@@ -42,10 +43,8 @@ class Pager:
             self._drain()
             return
         if self._process.stdin is not None:
-            try:
+            with suppress(BrokenPipeError):
                 self._process.stdin.close()
-            except BrokenPipeError:
-                pass
         while True:
             try:
                 self._process.wait()

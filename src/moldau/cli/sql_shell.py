@@ -73,14 +73,13 @@ def run_shell(target: Target, *, as_json: bool) -> None:
             continue  # the line is given up
         except EOFError:
             return
-        match text.removesuffix(";").lower():
-            case "":
-                continue
-            case words if words in LEAVING:
-                return
-            case words if words in HELPING:
-                print(HELP)
-                continue
+        words = text.removesuffix(";").strip().lower()
+        if words in LEAVING:
+            return
+        if words in HELPING:
+            print(HELP)
+        if not words or words in HELPING:
+            continue
         settings = _answer(target, text, settings, as_json=as_json)
         if text.split(maxsplit=1)[0].upper() in ("CREATE", "DROP", "INSERT"):
             names.refresh()
@@ -95,9 +94,7 @@ def _answer(
             changed = execute(target.client, text, settings, as_json=as_json)
         else:
             with Pager() as pager:
-                changed = execute(
-                    target.client, text, settings, as_json=False, write=pager.write
-                )
+                changed = execute(target.client, text, settings, as_json=False, write=pager.write)
     except PipelineError as error:
         tell_error(error)
     except KeyboardInterrupt:

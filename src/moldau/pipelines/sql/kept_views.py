@@ -67,7 +67,7 @@ class KeptViews:
     def get(
         self, table: Relation, key: object, start: str | None = None, until: str | None = None
     ) -> ViewRows:
-        """Return a key's row, or those of its windows that begin from `start` on, before `until`."""
+        """Return a key's row, or those of its windows that begin from `start` on to `until`."""
         with self._lock:
             kept = self._kept.get(folded(table.name))
             reason = self._refused.get(folded(table.name), "nobody follows it")

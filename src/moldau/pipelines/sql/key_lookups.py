@@ -80,9 +80,7 @@ def _column_name(node: exp.Expr, called: str) -> str | None:
     return node.name if folded(node.table) in ("", folded(called)) else None
 
 
-def _take_key(
-    part: exp.Expr, keys: list[Column], called: str, found: dict[str, object]
-) -> bool:
+def _take_key(part: exp.Expr, keys: list[Column], called: str, found: dict[str, object]) -> bool:
     if not isinstance(part, exp.EQ):
         return False
     for one, other in ((part.left, part.right), (part.right, part.left)):
@@ -145,12 +143,9 @@ class _Bounds:
 
 def _is_window_start(node: exp.Expr, called: str) -> bool:
     """Whether it is `windowstart` or `window.start`."""
-    if isinstance(node, exp.Dot):
-        parts = [folded(each.name) for each in node.parts]
-    elif isinstance(node, exp.Column):
-        parts = [folded(each.name) for each in node.parts]
-    else:
+    if not isinstance(node, exp.Dot | exp.Column):
         return False
+    parts = [folded(each.name) for each in node.parts]
     bare = parts[1:] if len(parts) > 1 and parts[0] == folded(called) else parts
     return bare in (["windowstart"], [WINDOW, "start"])
 
