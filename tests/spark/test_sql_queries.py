@@ -98,7 +98,9 @@ def test_counts_by_key_and_windows_behind_a_join(
         t.advance("at", "10 minutes")
         t.run()
         assert t.rows("by_city") == [{"city": "Prague", "total": 6.5, "window": MINUTE}]
-        visits = [(row["n"], row["session_window"]["end"]) for row in t.rows("visits") if row["user"]]
+        visits = [
+            (row["n"], row["session_window"]["end"]) for row in t.rows("visits") if row["user"]
+        ]
         assert visits == [
             (2, "2026-01-01T00:00:32.000000Z"),
             (1, "2026-01-01T00:01:19.000000Z"),
@@ -124,7 +126,10 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
             b"ann": b'{"who":"ann","name":"ANN","x":2.0}',
             b"bob": None,
         }
-        standings = {each.key: row for each, row in zip(t.records("standings"), t.rows("standings"))}
+        standings = {
+            each.key: row
+            for each, row in zip(t.records("standings"), t.rows("standings"), strict=True)
+        }
         assert standings == {b"ann": {"user": "ann", "city": "Brno!", "points": 8}, b"bob": None}
         t.send("users", [{"user": "ann", "name": "Ann", "city": ""}])
         t.delete("points", "ann")
@@ -195,4 +200,5 @@ def test_what_is_refused_says_why(file: Callable[[str], str]) -> None:
         line = str(error.value)
         assert said in line, (statement, line)
         assert "\n" not in line
-        assert "_pyspark" not in line and "__moldau" not in line, line
+        assert "_pyspark" not in line, line
+        assert "__moldau" not in line, line

@@ -179,10 +179,11 @@ class App:
         *,
         format: str = "json",  # noqa: A002 - as Spark calls it
         on_error: OnError | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> Table:
         """Return a topic of which the latest value of each key counts, to look at or to join."""
         spark = self.spark  # Schemas are parsed by it.
-        source = self._source(topic, schema, key, format, on_error)
+        source = self._source(topic, schema, key, format, on_error, options=options)
         table = TopicTable(spark, self._cluster, source)
         self._sources.append(source)
         return table
@@ -234,9 +235,7 @@ class App:
         window once, when the watermark passes it, or `changes`, every batch's new results. Of a
         table, all changes are written, by its own key.
         """
-        query = self.declare(
-            rows, topic, key=key, emit=emit, name=name, partitions=partitions
-        )
+        query = self.declare(rows, topic, key=key, emit=emit, name=name, partitions=partitions)
         growth = describe_growth(query.plan)
         if growth is not None:
             warnings.warn(f"query {query.name}: {growth}", GrowingStateWarning, stacklevel=2)

@@ -85,7 +85,7 @@ def read_from(query: Query, sides: Sequence[Side]) -> FromClause:
             f"{tables}: two streams and a table are two joins; write that of the streams to a "
             "stream of its own with CREATE STREAM ... AS SELECT, and join that with the table"
         )
-    joins = []
+    joins: list[TableJoin] = []
     for node, side in zip(_joins_of(select), others, strict=True):
         before = found[: len(joins) + 1]
         joins.append(TableJoin(side, _how_of(node, first, side), _on_of(node, side, before)))
@@ -114,9 +114,7 @@ def _how_of(node: exp.Join, first: Side, side: Side) -> How:
     if node.method or how is None or (how == "outer" and not first.is_table):
         allowed = "JOIN, LEFT JOIN and FULL JOIN" if first.is_table else "JOIN and LEFT JOIN"
         with_what = "two tables" if first.is_table else "a stream and a table"
-        raise PipelineError(
-            f"{words} JOIN {side.called}: of {with_what} there are {allowed}"
-        )
+        raise PipelineError(f"{words} JOIN {side.called}: of {with_what} there are {allowed}")
     return how
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.parsing import parse
 from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET
+from moldau.pipelines.sql.spark.planning import EARLIEST, Start
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.sql.statements import (
     CreateAs,
@@ -17,8 +19,6 @@ from moldau.pipelines.sql.statements import (
     relation_of,
 )
 from moldau.pipelines.streams.app import App
-
-_RESET = "auto.offset.reset"
 
 
 def load_sql_app(file: str, name: str | None = None) -> App:
@@ -43,7 +43,7 @@ class _Declared:
     def __init__(self, app: App) -> None:
         self._app = app
         self._relations: dict[str, Relation] = {}
-        self._starting = "earliest"
+        self._start = EARLIEST
         self._inserts: dict[str, int] = {}
 
     def find(self, name: str) -> Relation | None:
@@ -54,20 +54,20 @@ class _Declared:
             case CreateSource():
                 self._add(relation_of(statement))
             case CreateAs():
-                sink = plan_sink(self._app, statement, self.find, starting=self._starting)
+                sink = plan_sink(self._app, statement, self.find, self._start)
                 self._add(sink.relation)
                 declare(self._app, sink, statement.name)
             case InsertSelect():
-                sink = plan_sink(self._app, statement, self.find, starting=self._starting)
+                sink = plan_sink(self._app, statement, self.find, self._start)
                 # One of several gets a number: its checkpoint has to stay its own.
                 count = self._inserts[sink.relation.name] = (
                     self._inserts.get(sink.relation.name, 0) + 1
                 )
                 declare(self._app, sink, f"insert-{sink.relation.name}-{count}")
-            case Set() if statement.name.lower() == _RESET:
-                self._starting = statement.value
-            case Unset() if statement.name.lower() == _RESET:
-                self._starting = "earliest"
+            case Set() if statement.name.lower() == AUTO_OFFSET_RESET:
+                self._start = Start(statement.value.lower())
+            case Unset() if statement.name.lower() == AUTO_OFFSET_RESET:
+                self._start = EARLIEST
             case Drop():
                 raise PipelineError("DROP: an app is what its file declares; leave both out")
             case _:

@@ -1,5 +1,6 @@
 """Relations as the streams and tables of an app."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -16,7 +17,12 @@ _ELSEWHERE: Final = ("avro", "protobuf")
 
 
 def open_stream(
-    app: App, relation: Relation, *, starting: str = "earliest", has_rowtime: bool = False
+    app: App,
+    relation: Relation,
+    *,
+    starting: str = "earliest",
+    has_rowtime: bool = False,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return a relation's rows as they come, with the records' own times if they are asked for."""
     has_watermark = relation.watermark is not None
@@ -29,20 +35,27 @@ def open_stream(
         watermark=relation.watermark,
         starting=starting,
         metadata=("timestamp",) if has_rowtime else (),
+        options=options,
     )
+    return as_declared(rows, relation, has_rowtime=has_rowtime)
+
+
+def as_declared(rows: DataFrame, relation: Relation, *, has_rowtime: bool) -> DataFrame:
+    """Return rows of a topic, keys first, under the names and in the order of the declaration."""
     hidden = [ROWTIME] * has_rowtime
     named = rows.toDF(*column_names(relation), *hidden)
-    declared = [each.name for each in relation.columns] or [NOTHING]
+    declared = [each.name for each in relation.columns]
     return named.select(*map(column, [*declared, *hidden]))
 
 
-def open_table(app: App, relation: Relation) -> Table:
+def open_table(app: App, relation: Relation, options: Mapping[str, str] | None = None) -> Table:
     """Return a relation as a table."""
     return app.table(
         relation.topic,
         ddl_of(relation.keys),
         value_schema(relation),
         format=relation.format,
+        options=options,
     )
 
 

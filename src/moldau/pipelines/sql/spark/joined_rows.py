@@ -1,6 +1,6 @@
 """Streams and tables joined for a query: one view with a struct for each side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -27,12 +27,12 @@ def join_stream(app: App, clause: FromClause, stream: DataFrame, *, late: str) -
     return rows.select(*side_structs(clause.sides, column))
 
 
-def join_tables(app: App, clause: FromClause) -> Table:
+def join_tables(app: App, clause: FromClause, options: Mapping[str, Mapping[str, str]]) -> Table:
     """Return a table whose value has the columns of all sides, under flat names."""
-    sides = {
-        side: flat_table(open_table(app, side.relation), side.relation, side.place)
-        for side in clause.sides
-    }
+    sides = {}
+    for side in clause.sides:
+        table = open_table(app, side.relation, options.get(side.relation.topic))
+        sides[side] = flat_table(table, side.relation, side.place)
     joined: Table = sides[clause.first]
     for join in clause.joins:
         right = sides[join.side]
@@ -56,10 +56,7 @@ def side_structs(sides: Sequence[Side], field: Callable[[str], Column]) -> list[
     """Return a struct for each side, of flat columns, with the names that were declared."""
     return [
         F.struct(
-            *(
-                field(flat_name(side.place, name)).alias(name)
-                for name in side.column_names
-            )
+            *(field(flat_name(side.place, name)).alias(name) for name in side.column_names)
         ).alias(side.view)
         for side in sides
     ]

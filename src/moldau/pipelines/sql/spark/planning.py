@@ -1,6 +1,8 @@
 """A query that runs for ever, from its text to rows that Spark has analysed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from pyspark.sql import DataFrame
 
@@ -10,9 +12,9 @@ from moldau.pipelines.sql.spark.clauses import FromClause, first_side, read_from
 from moldau.pipelines.sql.spark.inputs import open_stream
 from moldau.pipelines.sql.spark.joined_rows import join_stream
 from moldau.pipelines.sql.spark.results import Chosen, grouping_of
+from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.sides import HIDDEN, Find, Side, ViewNames, find_sides
 from moldau.pipelines.sql.spark.table_queries import select_table
-from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.tables import Table
@@ -33,7 +35,19 @@ class Planned:
     is_grouped: bool
 
 
-def plan_query(app: App, query: Query, find: Find, *, starting: str = "earliest") -> Planned:
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a query begins: in all of its streams, or at offsets by topic."""
+
+    at: str = "earliest"
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Options of the connector, by topic. A table that is joined is always read as a whole."""
+
+
+EARLIEST: Final = Start()
+
+
+def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> Planned:
     """Return a query's rows: a stream, or a table if it reads tables only."""
     sides = find_sides(query, find)
     for side in sides:
@@ -45,16 +59,16 @@ def plan_query(app: App, query: Query, find: Find, *, starting: str = "earliest"
     select = select_of(query)
     groups = grouping_of(select)
     if not any(side.is_table for side in sides):
-        views = {side.view: _open(app, side, starting) for side in sides}
+        views = {side.view: _open(app, side, start) for side in sides}
         rows = run_sql(app.spark, query.render(ViewNames(sides)), views)
     else:
         clause = read_from(query, sides)
         if clause.first.is_table:
-            table, names = select_table(app, query, clause)
+            table, names = select_table(app, query, clause, start.options)
             assert select is not None
             chosen = Chosen(select, sides, names)
             return Planned(table, names, sides, chosen, clause.first, is_grouped=False)
-        rows = _joined(app, query, clause, starting, is_grouped=bool(groups))
+        rows = _joined(app, query, clause, start, is_grouped=bool(groups))
     rows = without_hidden(rows)
     names = tuple(rows.columns)
     leading = first_side(query, sides)
@@ -62,14 +76,20 @@ def plan_query(app: App, query: Query, find: Find, *, starting: str = "earliest"
     return Planned(rows, names, sides, result, leading, bool(groups))
 
 
-def _open(app: App, side: Side, starting: str) -> DataFrame:
-    return open_stream(app, side.relation, starting=starting, has_rowtime=side.has_rowtime)
+def _open(app: App, side: Side, start: Start) -> DataFrame:
+    return open_stream(
+        app,
+        side.relation,
+        starting=start.at,
+        has_rowtime=side.has_rowtime,
+        options=start.options.get(side.relation.topic),
+    )
 
 
 def _joined(
-    app: App, query: Query, clause: FromClause, starting: str, *, is_grouped: bool
+    app: App, query: Query, clause: FromClause, start: Start, *, is_grouped: bool
 ) -> DataFrame:
-    stream = _open(app, clause.first, starting)
+    stream = _open(app, clause.first, start)
     # Behind a window's watermark no row counts any more; without a window none is dropped.
     is_timed = is_grouped and clause.first.relation.watermark is not None
     view = join_stream(app, clause, stream, late="drop" if is_timed else "keep")

@@ -87,7 +87,7 @@ def grouping_of(select: exp.Select | None) -> list[exp.Expr]:
     group = None if select is None else select.args.get("group")
     if group is None:
         return []
-    several = [each for each in group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets)]
+    several = list(group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets))
     if several:
         raise PipelineError(
             f"GROUP BY {several[0].sql(dialect='spark')}: a query that runs for ever groups by "

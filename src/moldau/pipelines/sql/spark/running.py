@@ -20,7 +20,7 @@ _HIDDEN: Final = re.compile(r"(?:`\w+`\.)?`__moldau_\w+`(?:, )?")
 def run_sql(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> DataFrame:
     """Return what a SELECT gives; what Spark does not take is one line."""
     try:
-        return spark.sql(as_template(text, list(views)), **views)
+        return spark.sql(as_template(text, list(views)), None, **views)
     except PySparkException as error:
         raise refusal(error) from error
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from moldau.pipelines.sql.column_types import quote
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.column_types import quote
 from moldau.pipelines.sql.queries import Names, Query, TableUse
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 

@@ -11,7 +11,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.queries import Emit
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.spark.column_ddl import type_of
-from moldau.pipelines.sql.spark.planning import Planned, plan_query
+from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query
 from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.sql.statements import CreateAs, InsertSelect
@@ -33,10 +33,10 @@ class Sink:
 
 
 def plan_sink(
-    app: App, statement: CreateAs | InsertSelect, find: Find, *, starting: str = "earliest"
+    app: App, statement: CreateAs | InsertSelect, find: Find, start: Start = EARLIEST
 ) -> Sink:
     """Return what a statement writes; the sink of INSERT must be there."""
-    planned = plan_query(app, statement.query, find, starting=starting)
+    planned = plan_query(app, statement.query, find, start)
     if isinstance(statement, InsertSelect):
         return _plan_insert(statement, planned, find)
     if statement.kind is Kind.TABLE:
@@ -53,9 +53,7 @@ def declare(app: App, sink: Sink, name: str) -> Query:
     """Have an app write a sink's rows, by a query of this name."""
     relation = sink.relation
     if isinstance(sink.rows, Table):
-        return app.declare(
-            sink.rows, relation.topic, name=name, partitions=relation.partitions
-        )
+        return app.declare(sink.rows, relation.topic, name=name, partitions=relation.partitions)
     rows = sink.rows
     keys = [each.name for each in relation.keys]
     # Encoded here: a column `value` is one of many in SQL, whatever it means to an app.
@@ -139,7 +137,9 @@ def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
         )
     known = {each.name.lower(): each for each in sink.columns}
     if unknown := [name for name in names if name.lower() not in known]:
-        raise PipelineError(f"{what}: there is no column {unknown[0]}; there are {', '.join(known)}")
+        raise PipelineError(
+            f"{what}: there is no column {unknown[0]}; there are {', '.join(known)}"
+        )
     given = {name.lower(): column(each) for name, each in zip(names, rows.columns, strict=True)}
     written = [
         given.get(name, F.lit(None)).cast(each.type).alias(each.name)

@@ -1,5 +1,6 @@
 """A SELECT over tables is a table: rows that it does not choose any more are deleted."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -24,11 +25,14 @@ CHOSEN: Final = f"{HIDDEN}is_chosen"
 
 
 def select_table(
-    app: App, query: Query, clause: FromClause
+    app: App,
+    query: Query,
+    clause: FromClause,
+    options: Mapping[str, Mapping[str, str]],
 ) -> tuple[DerivedTable, tuple[str, ...]]:
     """Return the table that a SELECT over tables gives, and the columns of its rows."""
     _check_shape(query, clause)
-    table = join_tables(app, clause)
+    table = join_tables(app, clause, {} if clause.joins else options)
     parts = take_apart(query.render(ViewNames(clause.sides)))
     source = joined_source(clause.sides)
     rows = _with_sides(table, clause)

@@ -18,7 +18,9 @@ def test_a_stream_with_two_tables() -> None:
         "JOIN cities c ON (c.city = u.city)"
     )
     assert [side.called for side in clause.sides] == ["o", "u", "c"]
-    assert [(join.how, [(side.called, name) for side, name in join.on]) for join in clause.joins] == [
+    assert [
+        (join.how, [(side.called, name) for side, name in join.on]) for join in clause.joins
+    ] == [
         ("left", [("o", "user")]),
         ("inner", [("u", "city")]),
     ]
@@ -41,18 +43,18 @@ def test_a_table_alone_and_names_in_any_case() -> None:
     [
         (
             "SELECT * FROM orders o JOIN users u ON o.user = u.name",
-            "ON o.user = u.name: a table is joined by its key: ON ... = u.user; what else is to "
-            "hold comes into WHERE, and what is computed into a column of a stream before",
+            ("ON o.user = u.name: a table is joined by its key: ON ... = u.user; what else is to "
+            "hold comes into WHERE, and what is computed into a column of a stream before"),
         ),
         (
             "SELECT * FROM orders o JOIN users u ON o.user = u.user AND o.amount > 3",
-            "ON o.amount > 3: a table is joined by its key: ON ... = u.user; what else is to "
-            "hold comes into WHERE, and what is computed into a column of a stream before",
+            ("ON o.amount > 3: a table is joined by its key: ON ... = u.user; what else is to "
+            "hold comes into WHERE, and what is computed into a column of a stream before"),
         ),
         (
             "SELECT * FROM orders o JOIN prices p ON o.user = p.shop",
-            "JOIN p: item is missing; a table is joined by its key: ON ... = p.shop AND "
-            "... = p.item",
+            ("JOIN p: item is missing; a table is joined by its key: ON ... = p.shop AND "
+            "... = p.item"),
         ),
         (
             "SELECT * FROM orders o JOIN users u ON user = 'ann'",
@@ -76,28 +78,28 @@ def test_a_table_alone_and_names_in_any_case() -> None:
         ),
         (
             "SELECT * FROM users u JOIN orders o ON o.user = u.user",
-            "FROM u: a table cannot be joined with a stream, but a stream with a table: put the "
-            "stream first",
+            ("FROM u: a table cannot be joined with a stream, but a stream with a table: put the "
+            "stream first"),
         ),
         (
             "SELECT * FROM orders o JOIN clicks c ON o.id = c.url JOIN users u ON u.user = o.user",
-            "users: two streams and a table are two joins; write that of the streams to a stream "
-            "of its own with CREATE STREAM ... AS SELECT, and join that with the table",
+            ("users: two streams and a table are two joins; write that of the streams to a stream "
+            "of its own with CREATE STREAM ... AS SELECT, and join that with the table"),
         ),
         (
             "SELECT * FROM orders WHERE user IN (SELECT user FROM users)",
-            "users: in a query that runs for ever a table stands in FROM or JOIN, once; not in a "
-            "subquery",
+            ("users: in a query that runs for ever a table stands in FROM or JOIN, once; not in a "
+            "subquery"),
         ),
         (
             "SELECT * FROM (SELECT * FROM users)",
-            "users: in a query that runs for ever a table stands in FROM or JOIN of its only "
-            "SELECT; write a subquery's result to a stream or a table of its own",
+            ("users: in a query that runs for ever a table stands in FROM or JOIN of its only "
+            "SELECT; write a subquery's result to a stream or a table of its own"),
         ),
         (
             "SELECT user FROM users UNION SELECT city FROM cities",
-            "users, cities: in a query that runs for ever a table stands in FROM or JOIN of its "
-            "only SELECT; write a subquery's result to a stream or a table of its own",
+            ("users, cities: in a query that runs for ever a table stands in FROM or JOIN of its "
+            "only SELECT; write a subquery's result to a stream or a table of its own"),
         ),
     ],
 )  # fmt: skip

@@ -12,11 +12,11 @@ from tests.unit.pipelines.sql.spark.relations_at_hand import select
     [
         ("SELECT a FROM t", Parts("SELECT a", None, "", "")),
         (
-            "SELECT extract(year FROM at), a IS DISTINCT FROM b FROM t WHERE 'x WHERE y' = (SELECT "
-            "1 FROM z WHERE 1) GROUP BY a HAVING a > 1",
+            ("SELECT extract(year FROM at), a IS DISTINCT FROM b FROM t WHERE 'WHERE' = (SELECT 1 "
+            "FROM z WHERE 1) GROUP BY a HAVING a > 1"),
             Parts(
                 "SELECT extract(year FROM at), a IS DISTINCT FROM b",
-                "'x WHERE y' = (SELECT 1 FROM z WHERE 1)",
+                "'WHERE' = (SELECT 1 FROM z WHERE 1)",
                 "",
                 "GROUP BY a HAVING a > 1",
             ),
