@@ -30,7 +30,8 @@ class View:
     `key` has the key's columns, with types as Spark's DDL writes them; one that is called `window`
     and has `start` and `end` makes the table windowed. `config` is what every client is told, by
     Kafka's names. The folder is the view's own: what is in it survives restarts, crashes included,
-    and is built anew when the topic is another one. `say` hears what an operator should know.
+    and is built anew when the topic is another one. `say` hears what an operator should know, in
+    the thread of the view or in that which opens it.
 
     Rows that a topic has lost by `retention.ms` stay, as in Kafka Streams: tombstones delete.
     """
