@@ -28,11 +28,14 @@ class Printer:
         live: Iterable[int] = (),
         write: Write = write_line,
         note: Write | None = None,
+        has_counts: bool | None = None,
     ) -> None:
         self._as_json = as_json
         self._live = frozenset(live)
         self._write = write
         self._note = note or _to_stderr
+        # A script can count by itself; that there is nothing is said to everybody.
+        self._has_counts = sys.stderr.isatty() if has_counts is None else has_counts
         self._progress = Progress()
         self._names: Sequence[str] = ()
         self._table: RowTable | None = None
@@ -93,7 +96,8 @@ class Printer:
             return
         if count:
             self._flush()
-        self._note(counted(count, "row"))
+        if self._has_counts or not count:
+            self._note(counted(count, "row"))
 
     def _flush(self) -> None:
         if self._table is not None and self._held:

@@ -43,13 +43,15 @@ class RowTable:
         ).rstrip()
 
 
-def cell_text(value: object) -> str:
+def cell_text(value: Any) -> str:
     """Return a value in one line. Times are in UTC, as the server has them."""
     match value:
         case None:
             return "NULL"
         case bool():
             return "true" if value else "false"
+        case {"start": str(start), "end": str(end)} if len(value) == 2:
+            return f"[{start}, {end})"  # a window: its end is the next one's
         case dict() | list():
             return json.dumps(value, ensure_ascii=False)
         case str():
