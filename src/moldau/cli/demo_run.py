@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 FILE: Final = Path(examples.__file__).with_name("shop.py")
+SQL_FILE: Final = FILE.with_suffix(".sql")
 INPUTS: Final = ("orders", "users", "clicks")
 SPEED: Final = 20
 """A window of a minute is over in seconds: the shop's time is quicker than ours."""
@@ -37,10 +38,12 @@ NEXT: Final = """
 That was {file}: copy it, and change it.
 What to open next:
   docs/streams.md              what an app can do
+  docs/sql.md                  the same in SQL: {sql}
   docs/testing-pipelines.md    tests of such a file
   docs/from-kafka-streams.md   what is called how, for those who know Kafka Streams
 What to type next:
   moldau start                 a broker that stays
+  moldau sql                   a shell that asks its topics
   moldau pipeline run FILE.py  an app that is supervised"""
 
 
@@ -65,8 +68,14 @@ def run_demo(seconds: float) -> None:
         stack.callback(app.stop)
         queries = app.start()
         print(f"{len(queries)} queries run. The first results take a moment ...", flush=True)
+        print(f"Meanwhile, in another terminal:\n  {_ask(servers)}", flush=True)
         _show(servers, queries, seconds, stopping)
-    print(NEXT.format(file=FILE))
+    print(NEXT.format(file=FILE, sql=SQL_FILE))
+
+
+def _ask(servers: str) -> str:
+    """Return a line to type: it works as it is for as long as the demo runs."""
+    return f'moldau sql -b {servers} -e "SELECT user, sum(amount) FROM orders GROUP BY user"'
 
 
 @contextmanager
@@ -129,7 +138,10 @@ def _show(
             elif until is None and now > first_until:
                 raise CommandError(f"no results within {FIRST_SECONDS_MAX:.0f} s: is it very busy?")
             left = "starting" if until is None else f"{max(0.0, until - now):.0f} s left"
-            screen.draw(f"moldau demo on {servers}: {left}, Ctrl-C ends it")
+            screen.draw(
+                f"moldau demo on {servers}: {left}, Ctrl-C ends it\n"
+                f"In another terminal: {_ask(servers)}"
+            )
 
 
 def _check(queries: "list[StreamingQuery]") -> None:

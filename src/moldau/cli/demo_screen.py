@@ -10,12 +10,12 @@ from moldau.cli.printing import table
 ROWS_SHOWN: Final = 6
 HEADS: Final = {
     "orders-enriched": ("order", "user", "name", "city", "amount"),
-    "totals": ("minute", "user", "total"),
+    "minute-totals": ("minute", "user", "total"),
     "views": ("minute", "page", "views"),
 }
 TITLES: Final = {
     "orders-enriched": "Orders, joined with the table of users",
-    "totals": "What users have spent, a row per minute that is over",
+    "minute-totals": "What users have spent, a row per minute that is over",
     "views": "What was looked at, a row per minute that is over",
 }
 _HOME_AND_CLEAR: Final = "\033[H\033[J"
@@ -60,7 +60,7 @@ def cells_of(topic: str, row: Mapping[str, Any]) -> tuple[object, ...]:
     match topic:
         case "orders-enriched":
             return row["id"], row["user"], row["name"], row["city"], f"{row['amount']:.2f}"
-        case "totals":
+        case "minute-totals":
             return _minute(row), row["user"], f"{row['total']:.2f}"
         case _:
             return _minute(row), row["page"], row["views"]
