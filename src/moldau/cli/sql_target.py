@@ -5,16 +5,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
+from moldau.cli.sql_discovery import find_server
 from moldau.cli.sql_parts import is_cluster_named, setup_of
-from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.assembling import Setup, make_ports
+from moldau.pipelines.sql.assembling import make_ports
 from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.ownership import find_owner
-from moldau.pipelines.sql.server import PORT, SqlServer
-
-HEALTH_SECONDS_MAX: Final = 1.0
+from moldau.pipelines.sql.server import SqlServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,8 @@ def open_target(options: argparse.Namespace) -> Iterator[Target]:
         yield Target(client, is_inside=False)
         return
     setup = setup_of(options)
-    found = _find(setup, is_anywhere=not is_cluster_named(options))
+    is_anywhere = not is_cluster_named(options)
+    found = find_server(setup.servers, setup.service, is_anywhere=is_anywhere)
     if found is not None:
         _say(f"connected to the server at {found.address}")
         yield Target(found, is_inside=False)
@@ -44,24 +41,6 @@ def open_target(options: argparse.Namespace) -> Iterator[Target]:
     ) as server:
         _say(f"no server runs: this shell has one inside, for {setup.servers}")
         yield Target(ServerClient(server.address), is_inside=True)
-
-
-def _find(setup: Setup, *, is_anywhere: bool) -> ServerClient | None:
-    """Return the server of this service; `is_anywhere`: of whichever cluster, at the usual port."""
-    if is_anywhere and (client := _alive(f"http://127.0.0.1:{PORT}", setup.service)) is not None:
-        return client
-    owner = find_owner(setup.servers, setup.service)
-    return None if owner is None else _alive(owner.address, setup.service)
-
-
-def _alive(address: str, service: str) -> ServerClient | None:
-    client = ServerClient(address)
-    try:
-        health = client.health(HEALTH_SECONDS_MAX)
-    except PipelineError:
-        return None
-    # ksqlDB's server has the same port.
-    return client if health.get("service") == service else None
 
 
 def _say(line: str) -> None:

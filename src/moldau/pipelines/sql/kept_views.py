@@ -13,6 +13,7 @@ from moldau.pipelines.sql.definitions import folded
 from moldau.pipelines.sql.ports import Cluster, OutRecord, TopicSummary, ViewRows
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.view_rows import RowReader
+from moldau.pipelines.views.at_hand import put_at_hand, take_away
 from moldau.pipelines.views.store_file import Say
 from moldau.pipelines.views.view import View
 
@@ -48,7 +49,7 @@ class KeptViews:
             for name, kept in list(self._kept.items()):
                 if wanted.get(name) != kept.relation:
                     del self._kept[name]
-                    kept.view.close()
+                    _close(kept.view)
                     shutil.rmtree(kept.folder, ignore_errors=True)
             self._refused = {}
             for name in sorted(wanted.keys() - self._kept.keys()):
@@ -61,8 +62,9 @@ class KeptViews:
         folder = self._folder / quote(name, safe="")
         key = {each.name: each.type for each in table.keys}
         reader = RowReader(table)
-        view = View(table.topic, key, folder, self._config, say=self._say)
-        return _Kept(table, folder, view.start(), reader)
+        view = View(table.topic, key, folder, self._config, say=self._say).start()
+        put_at_hand(str(self._config.get("bootstrap.servers")), view)
+        return _Kept(table, folder, view, reader)
 
     def get(
         self, table: Relation, key: object, start: str | None = None, until: str | None = None
@@ -106,8 +108,13 @@ class KeptViews:
         """Follow nothing any more; what is stored stays."""
         with self._lock:
             for kept in self._kept.values():
-                kept.view.close()
+                _close(kept.view)
             self._kept.clear()
+
+
+def _close(view: View) -> None:
+    take_away(view)
+    view.close()
 
 
 class WatchedCluster:

@@ -76,6 +76,7 @@ class App:
         )
         self._spark: SparkSession | None = None
         self._sources: list[Source] = []
+        self._tables: list[TopicTable] = []
         self._queries: list[Query] = []
         self._dead_letters: Query | None = None
         self._running: dict[str, StreamingQuery] = {}
@@ -99,6 +100,11 @@ class App:
     def sources(self) -> tuple[Source, ...]:
         """The topics that are read."""
         return tuple(self._sources)
+
+    @property
+    def tables(self) -> tuple[TopicTable, ...]:
+        """The topics that are read as tables."""
+        return tuple(self._tables)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -186,6 +192,7 @@ class App:
         source = self._source(topic, schema, key, format, on_error, options=options)
         table = TopicTable(spark, self._cluster, source)
         self._sources.append(source)
+        self._tables.append(table)
         return table
 
     @overload
