@@ -124,8 +124,11 @@ class FakeViews:
 
     kept: list[str] = field(default_factory=list)
     rows: dict[object, Sequence[Row]] = field(default_factory=dict)
+    fails: Exception | None = None
 
     def keep(self, tables: Sequence[Relation]) -> None:
+        if self.fails is not None:
+            raise self.fails
         self.kept = [each.name for each in tables]
 
     def get(
