@@ -111,7 +111,8 @@ class FakeRunner:
         self.done.append(f"delete checkpoint {query_id}")
 
     def status(self, query_id: str) -> RunStatus:
-        assert query_id in self.running
+        if query_id not in self.running:
+            return RunStatus(RunState.STARTING)
         return self.statuses.get(query_id, RunStatus(RunState.RUNNING, 0))
 
     def close(self) -> None:
