@@ -171,7 +171,9 @@ def choose(condition: Sql, one: Sql, other: Sql) -> Sql:
 
 def _null_if(args: Sequence[Sql]) -> Sql:
     (one, other), _ = together(args)
-    return Sql(f"CASE WHEN {one.text} = {other.text} THEN NULL ELSE {args[0].text} END", args[0].type)
+    return Sql(
+        f"CASE WHEN {one.text} = {other.text} THEN NULL ELSE {args[0].text} END", args[0].type
+    )
 
 
 def _if_not_null(args: Sequence[Sql]) -> Sql:
