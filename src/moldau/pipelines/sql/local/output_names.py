@@ -52,4 +52,4 @@ def _words(node: exp.Expression) -> str:  # noqa: PLR0911 - one for each kind
         case _:
             words = node.sql(dialect="spark")
             name, bracket, rest = words.partition("(")
-            return name.lower() + bracket + rest if isinstance(node, exp.Func) else words
+            return name.lower() + bracket + rest if name.isidentifier() else words
