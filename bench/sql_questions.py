@@ -75,17 +75,11 @@ def _fill(broker: RunningBroker, records: int) -> None:
         wire.create_topic("orders")
         for first in range(0, records, BATCH_RECORDS):
             made = [
-                Record(at, now, b"o%d" % at, _value(at))
-                for at in range(first, first + BATCH_RECORDS)
+                Record(at, now, b"o%d" % (first + at), _value(first + at))
+                for at in range(BATCH_RECORDS)
             ]
-            batch = bytes(build_batch(_from_zero(made)))
+            batch = bytes(build_batch(made))
             assert not wire.produce("orders", batch).error_code
-
-
-def _from_zero(records: list[Record]) -> list[Record]:
-    return [
-        Record(at, each.timestamp, each.key, each.value) for at, each in enumerate(records)
-    ]
 
 
 def _value(at: int) -> bytes:

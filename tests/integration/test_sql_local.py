@@ -54,7 +54,9 @@ def send(
 ) -> None:
     with moldau.Producer(broker.bootstrap_servers) as producer:
         for key, value in records:
-            data = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
+            data = (
+                value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
+            )
             producer.send(topic, data, key, partition=partition, timestamp_ms=timestamp_ms)
 
 
@@ -100,7 +102,8 @@ def test_a_stream_has_every_record_with_its_place(broker: Broker, engine: LocalE
         )
         producer.send("orders", None, None, timestamp_ms=3_500)
     answer = engine.answer(
-        "SELECT *, _topic, _partition, _offset, unix_millis(_timestamp) AS at, _headers FROM orders",
+        "SELECT *, _topic, _partition, _offset, unix_millis(_timestamp) AS at, _headers "
+        "FROM orders",
         CATALOG,
     )
     assert answer.rows.schema.types[:3] == [pa.int64(), pa.string(), pa.float64()]
@@ -136,8 +139,13 @@ def test_keys_of_several_columns_are_json(broker: Broker, engine: LocalEngine) -
     table = Relation("pairs", Kind.TABLE, "pairs", columns)
     send(broker, "pairs", (b'{"a":"x","b":1}', {"v": 1.5}), (b'{"a":"x","b":2}', {"v": 2}),
          (b'{"b":1,"a":"x"}', {"v": 3.125}))  # fmt: skip
-    found = engine.answer("SELECT a, b, CAST(v AS string) AS v FROM pairs ORDER BY b", {"pairs": table})
-    assert found.rows.to_pylist() == [{"a": "x", "b": 1, "v": "3.13"}, {"a": "x", "b": 2, "v": "2.00"}]
+    found = engine.answer(
+        "SELECT a, b, CAST(v AS string) AS v FROM pairs ORDER BY b", {"pairs": table}
+    )
+    assert found.rows.to_pylist() == [
+        {"a": "x", "b": 1, "v": "3.13"},
+        {"a": "x", "b": 2, "v": "2.00"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,9 @@ def test_as_of_a_time_and_as_of_offsets(broker: Broker, engine: LocalEngine) -> 
     assert rows(engine, city) == [{"city": "Brno"}]
     given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfTime(1_000)})
     assert given.rows.to_pylist() == [{"c": 0}]
-    given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets({0: 3})})
+    given = engine.answer(
+        "SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets({0: 3})}
+    )
     assert given.rows.to_pylist() == [{"c": 3}]
     both = """SELECT now.name, old.name AS was FROM users AS now JOIN
         users VERSION AS OF '{"0":1}' AS old ON now.user = old.user"""
@@ -251,7 +261,9 @@ def test_as_of_what_is_deleted(broker: Broker, engine: LocalEngine) -> None:
     fill_users(broker)
     with moldau.Admin(broker.bootstrap_servers) as admin:
         admin.delete_records({moldau.TopicPartition("users", 0): 3})
-    with pytest.raises(QueryError, match=r"offset 2: partition users-0 begins at offset 3.*retention"):
+    with pytest.raises(
+        QueryError, match=r"offset 2: partition users-0 begins at offset 3.*retention"
+    ):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"0":2}'""")
     with pytest.raises(QueryError, match=r"users-0 begins at offset 3.*retention\.ms"):
         rows(engine, "SELECT * FROM users TIMESTAMP AS OF '1970-01-01 00:00:00.5'")

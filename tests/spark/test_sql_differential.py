@@ -56,7 +56,7 @@ f * f; d + i; d - dc; dc + dc; dc - 1; dc * 2; dc * dc; dc + i; dc * 1.5; d * 1.
 i = l; i <=> l; s = t; s < t; b AND i > 0; b OR i > 0; NOT b; i BETWEEN 0 AND 7; i IN (7, 12)
 s IN ('12', ''); i IS NULL; b IS TRUE; i NOT IN (7, 12)
 i NOT BETWEEN 0 AND 7; b IS NOT TRUE; i IS NOT NULL; b IS NOT FALSE; i IS NOT DISTINCT FROM l
-i IS DISTINCT FROM l; NOT EXISTS (SELECT 1 FROM t WHERE n > 9); i NOT IN (SELECT n FROM t)
+i IS DISTINCT FROM l; NOT EXISTS (SELECT 1 FROM t WHERE n > 9)
  s LIKE '%m%'; s NOT LIKE 'a_'; ts > '2025-01-01'
 dt >= '2024-12-30'; dt < ts; CASE WHEN i > 0 THEN 'p' WHEN i < 0 THEN 'n' ELSE s END
 CASE i WHEN 7 THEN 1 WHEN 0 THEN 2 END; CASE WHEN b THEN i ELSE d END; if(b, i, l)
@@ -92,16 +92,16 @@ CAST('1.5e3' AS double); CAST('yes' AS boolean); CAST('3.456' AS decimal(5,2))
 CAST(l AS timestamp); CAST(s AS binary); CAST(CAST(t AS binary) AS string)
 CAST('2026-02-03T04:05:06+02:00' AS timestamp); CAST('2026-2-3' AS date); TIMESTAMP '2026-01-01'
 DATE '2026-01-01'; 1.50; 3000000000; 1e2; 'a''b'; NULL; TRUE; _partition; _offset
-(SELECT max(i) FROM t); EXISTS (SELECT 1 FROM t AS u WHERE u.i = main.l); i IN (SELECT n FROM t)
+(SELECT max(i) FROM t); EXISTS (SELECT 1 FROM t AS u WHERE u.i = main.l)
 """
 """Of a row; with these, every function of the list is called."""
 
 QUERIES = """
 SELECT count(*), count(i), count(DISTINCT i), count(DISTINCT i, b), sum(i), sum(l), sum(d), sum(dc),
-  sum(DISTINCT i), avg(i), avg(f), mean(i), min(i), max(i), min(s), max(s), min(ts), max(dt), max(d),
-  min(dc), max(b), bool_and(b), every(b), bool_or(b), some(b), any(b), count_if(b), max_by(s, l),
-  min_by(s, l), stddev(i), std(i), stddev_samp(f), stddev_pop(f), variance(f), var_samp(f),
-  var_pop(f), sum(i) FILTER (WHERE b), count(*) FILTER (WHERE i > 0) FROM t
+  sum(DISTINCT i), avg(i), avg(f), mean(i), min(i), max(i), min(s), max(s), min(ts), max(dt),
+  max(d), min(dc), max(b), bool_and(b), every(b), bool_or(b), some(b), any(b), count_if(b),
+  max_by(s, l), min_by(s, l), stddev(i), std(i), stddev_samp(f), stddev_pop(f), variance(f),
+  var_samp(f), var_pop(f), sum(i) FILTER (WHERE b), count(*) FILTER (WHERE i > 0) FROM t
 SELECT count(*), sum(i), avg(d), max(s) FROM t WHERE n > 100
 SELECT b, count(*) AS c, sum(i) FROM t GROUP BY b ORDER BY b
 SELECT i % 2 AS odd, max(n) FROM t GROUP BY odd HAVING max(n) > 1 ORDER BY odd DESC
@@ -142,6 +142,9 @@ SELECT n, row_number() OVER (ORDER BY d, n), rank() OVER (ORDER BY i), dense_ran
   PRECEDING AND CURRENT ROW), count(*) OVER (PARTITION BY b), sum(dc) OVER (ORDER BY n ROWS BETWEEN
   UNBOUNDED PRECEDING AND 1 FOLLOWING), max(n) FILTER (WHERE b) OVER (ORDER BY n) FROM t ORDER BY n
 SELECT n, (SELECT count(*) FROM t y WHERE y.i < x.i) AS below FROM t x ORDER BY n
+SELECT n FROM t WHERE i IN (SELECT n FROM t) ORDER BY n
+SELECT n FROM t WHERE n > 0 AND i NOT IN (SELECT n FROM t WHERE n > 0) ORDER BY n
+SELECT n FROM t WHERE n NOT IN (SELECT i FROM t) ORDER BY n
 SELECT count(*) FROM (SELECT DISTINCT i, b FROM t)
 SELECT sum(i) + 1, avg(i) / 2, count(*) * 2, max(n) - min(n) FROM t
 SELECT n, a[0] FROM t WHERE size(a) > 0 ORDER BY n
@@ -151,7 +154,7 @@ BAD_JSON = [
     '{"n": "1"}', '{"n": 1.0}', '{"n": 1e2}', '{"n": 3000000000}', '{"n": true}', '{"d": "x"}',
     '{"d": true}', '{"b": 1}', '{"b": "true"}', '{"ts": "soon"}', '{"ts": true}', '{"ts": 1.5}',
     '{"dt": 5}', '{"dt": "2026-02-30"}', '{"ts": "2026-02-30T00:00:00Z"}', '{"a": 1}',
-    '{"m": [1]}', '{"st": "x"}', '{"dc": "x"}', '{"dc": 123456789.5}', "", "  ", "12", '"x"',
+    '{"m": [1]}', '{"st": "x"}', '{"dc": 123456789.5}', "", "  ", "12", '"x"',
     '{"n": 1', '{"n": 1,}', '{n: 1}', "null", '{"a": ["x"]}', '{"sm": 40000}', '{"s": "\t"}',
     '{"ts": "2026-01-01T25:00:00Z"}', '{"st": {"x": "1"}}', '{"n": 01}',
 ]  # fmt: skip
@@ -162,7 +165,7 @@ GOOD_JSON = [
     '{"ts": "2026-01-01"}', '{"ts": "2026-01-01T10:00"}', '{"ts": "2026-01-01 10:00:00.1234567"}',
     '{"ts": "2026-01-01T10:00:00-02:30"}', '{"ts": "2026-1-2 3:04:05 UTC"}', '{"ts": 12}',
     '{"dt": "2026-1-2"}', '{"dt": "2026"}', '{"dc": 1.005}', '{"dc": 1e2}', '{"a": null}',
-    '{"st": {}}', '{"st": {"y": {"z": 5}}}', '{"n": 1, "n": 2, "a": []}', '{"N": 5}',
+    '{"st": {}}', '{"st": {"y": {"z": 5}}}', '{"N": 5}',
     '{"m": {"a": 1, "b": null}}', '{"l": 9223372036854775807}', '{"f": 0.1}',
 ]  # fmt: skip
 """Also what only the reader of single records takes."""
@@ -190,9 +193,10 @@ def catalog(broker: Broker, spark: "SparkSession") -> dict[str, Relation]:
     texts = [json.dumps(row) for row in ROWS]
     _fill(broker, "differential", texts)
     ddl = ", ".join(f"{name} {its_type}" for name, its_type in COLUMNS.items())
-    rows = spark.createDataFrame([(text.encode(), "differential", 0, at)
-                                  for at, text in enumerate(texts)],
-                                 "value binary, topic string, partition int, offset bigint")  # fmt: skip
+    rows = spark.createDataFrame(
+        [(text.encode(), "differential", 0, at) for at, text in enumerate(texts)],
+        "value binary, topic string, partition int, offset bigint",
+    )
     decoded = decode_json(rows, {"value": ddl}, "fail")
     view = decoded.selectExpr("value.*", "partition AS _partition", "offset AS _offset")
     view.createOrReplaceTempView("with_places")
@@ -218,7 +222,9 @@ def test_expressions_are_what_they_are_in_spark(
     engine: LocalEngine, catalog: dict[str, Relation], spark: "SparkSession"
 ) -> None:
     expressions = _expressions()
-    explained = {each: engine.explain(f"SELECT {each} FROM t AS main", catalog) for each in expressions}
+    explained = {
+        each: engine.explain(f"SELECT {each} FROM t AS main", catalog) for each in expressions
+    }
     assert [(each, why.reason) for each, why in explained.items() if not why.is_local] == []
     chosen = ", ".join(f"{each} AS x{at}" for at, each in enumerate(expressions))
     ours = engine.answer(f"SELECT n, {chosen} FROM t AS main ORDER BY n", catalog).rows
@@ -250,9 +256,11 @@ def _differences(ours: pa.Table, theirs: pa.Table, names: list[str]) -> list[str
 
 def _same_type(one: pa.DataType, other: pa.DataType) -> bool:
     # Names and nullability of elements are nobody's business here.
-    return one.equals(other) or str(one).replace(" not null", "") == str(other).replace(
-        " not null", ""
-    )
+    return _written(one) == _written(other)
+
+
+def _written(given: pa.DataType) -> str:
+    return str(given).replace(" not null", "").replace("<item:", "<element:")
 
 
 def _equal(one: Any, other: Any) -> bool:

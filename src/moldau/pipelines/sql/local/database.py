@@ -26,12 +26,11 @@ def open_database(memory_bytes_max: int) -> Iterator[duckdb.DuckDBPyConnection]:
 
     What fails in it is what Spark would refuse, too, or what it does otherwise: it goes there.
     """
-    config = {
-        **_LOCKED,
+    limits: dict[str, str | int] = {
         "memory_limit": f"{memory_bytes_max}B",
-        "threads": str(os.cpu_count() or 1),
+        "threads": os.cpu_count() or 1,
     }
-    connection = duckdb.connect(":memory:", config=config)
+    connection = duckdb.connect(":memory:", config={**_LOCKED, **limits})
     try:
         # Casts of texts without a zone look at it; it is Spark's session's.
         connection.execute("SET TimeZone = 'UTC'")

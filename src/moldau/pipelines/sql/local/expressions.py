@@ -86,7 +86,9 @@ class Expressions:
             exp.If: self._if,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
-            exp.DPipe: lambda node, scope: self._call("concat", [node.this, node.expression], scope),
+            exp.DPipe: lambda node, scope: self._call(
+                "concat", [node.this, node.expression], scope
+            ),
             exp.Concat: lambda node, scope: self._call("concat", node.expressions, scope),
             exp.Substring: self._substring,
             exp.Trim: self._trim,
@@ -160,7 +162,7 @@ class Expressions:
         return operators.compare(operators.COMPARISONS[type(node)], *self._both(node, scope))
 
     def _arithmetic(self, node: exp.Expression, scope: Scope) -> Sql:
-        operator = {exp.Add: "+", exp.Sub: "-"}.get(type(node))
+        operator = "+" if isinstance(node, exp.Add) else "-" if isinstance(node, exp.Sub) else None
         if operator is not None and isinstance(node.expression, exp.Interval):
             return operators.shift(operator, self.translate(node.this, scope), node.expression)
         if operator == "+" and isinstance(node.this, exp.Interval):
@@ -201,6 +203,9 @@ class Expressions:
         one = self.translate(node.this, scope)
         query = node.args.get("query")
         if query is not None:
+            # Elsewhere Spark's answer for a null is no, and not unknown.
+            if not _is_filter(node):
+                raise GoesToSpark("IN with a query, other than as a condition of WHERE")
             inner, types = self._subquery(query, scope)
             if list(types) != [one.type]:
                 raise GoesToSpark(f"{one.type} in a query of {', '.join(map(str, types))}")
@@ -298,7 +303,9 @@ class Expressions:
         try:
             made = window_of(args)
         except Mismatch:
-            raise GoesToSpark("function window, other than of a timestamp and a fixed length") from None
+            raise GoesToSpark(
+                "function window, other than of a timestamp and a fixed length"
+            ) from None
         # Spark leaves rows without a time out.
         condition = f"{args[0].text} IS NOT NULL"
         if condition not in scope.filters:
@@ -318,7 +325,9 @@ class Expressions:
         try:
             return substring(args)
         except Mismatch:
-            raise GoesToSpark(f"function substring({', '.join(str(a.type) for a in args)})") from None
+            raise GoesToSpark(
+                f"function substring({', '.join(str(a.type) for a in args)})"
+            ) from None
 
     def _trim(self, node: exp.Trim, scope: Scope) -> Sql:
         if node.expression is not None:
@@ -386,6 +395,16 @@ class Expressions:
             clause = over_clause(node, lambda each: self.translate(each, scope).text)
         # A window around a filter goes behind it.
         return Sql(inner.text.replace(MARK, clause + MARK), inner.type)
+
+
+def _is_filter(node: exp.Expression) -> bool:
+    """Whether rows are kept or not by this condition alone."""
+    above = node.parent
+    if isinstance(above, exp.Not):
+        above = above.parent
+    while isinstance(above, exp.And | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where)
 
 
 def _literal(node: exp.Literal) -> Sql:

@@ -24,6 +24,7 @@ from moldau.pipelines.sql.local.types import (
     STRING,
     Type,
     decimal,
+    quoted,
     text,
 )
 
@@ -171,7 +172,9 @@ def choose(condition: Sql, one: Sql, other: Sql) -> Sql:
 
 def _null_if(args: Sequence[Sql]) -> Sql:
     (one, other), _ = together(args)
-    return Sql(f"CASE WHEN {one.text} = {other.text} THEN NULL ELSE {args[0].text} END", args[0].type)
+    return Sql(
+        f"CASE WHEN {one.text} = {other.text} THEN NULL ELSE {args[0].text} END", args[0].type
+    )
 
 
 def _if_not_null(args: Sequence[Sql]) -> Sql:
@@ -215,8 +218,7 @@ def _named_struct(args: Sequence[Sql]) -> Sql:
     if not args or len(args) % 2:
         raise Mismatch
     names, values = [word(each) for each in args[::2]], args[1::2]
-    pairs = (f'"{name.replace(chr(34), chr(34) * 2)}" := {sql.text}'
-             for name, sql in zip(names, values, strict=True))  # fmt: skip
+    pairs = (f"{quoted(name)} := {sql.text}" for name, sql in zip(names, values, strict=True))
     made = Type("struct", parts=tuple(each.type for each in values), names=tuple(names))
     return Sql(f"struct_pack({', '.join(pairs)})", made)
 

@@ -32,9 +32,7 @@ class _Broken(str):
     """A number with a point or an exponent, as it is written."""
 
 
-_DECODER: Final = json.JSONDecoder(
-    parse_int=_Whole, parse_float=_Broken, parse_constant=_Broken
-)
+_DECODER: Final = json.JSONDecoder(parse_int=_Whole, parse_float=_Broken, parse_constant=_Broken)
 
 
 def read_json(data: bytes, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:

@@ -100,8 +100,7 @@ class Loader:
         fine = [f"({part} IS NULL OR {plan.is_fine})" for part, plan in plans.items()]
         columns.append(f"{' AND '.join(fine) or 'true'} AS {_IS_FINE}")
         return (
-            f"SELECT {', '.join(columns)} FROM "
-            f"(SELECT *{found} FROM (SELECT *{texts} FROM __raw))"
+            f"SELECT {', '.join(columns)} FROM (SELECT *{found} FROM (SELECT *{texts} FROM __raw))"
         )
 
     def _record_columns(self, of: str = "") -> list[str]:
@@ -114,7 +113,10 @@ class Loader:
             columns.append(f"{own} AS {quoted(name)}")
         columns += [f'{of}"{name}" AS "__{name}"' for name in ("partition", "offset")]
         if self._is_table:
-            columns += [f'{of}"timestamp" AS "__timestamp"', f'{of}"value" IS NULL AS "__is_deleted"']
+            columns += [
+                f'{of}"timestamp" AS "__timestamp"',
+                f'{of}"value" IS NULL AS "__is_deleted"',
+            ]
         return columns
 
     # JSON that is not plain.
@@ -177,12 +179,13 @@ class Loader:
         """Keep the latest record of each key, by offsets in a partition, by times between them."""
         keys = ", ".join(quoted(name) for name, _ in self._keys)
         database.execute(
-            f"DELETE FROM {self._name} WHERE \"__is_deleted\" OR rowid NOT IN ("
-            f"SELECT arg_max(row, time) FROM (SELECT {keys}, arg_max(rowid, \"__offset\") AS row, "
+            f'DELETE FROM {self._name} WHERE "__is_deleted" OR rowid NOT IN ('
+            f'SELECT arg_max(row, time) FROM (SELECT {keys}, arg_max(rowid, "__offset") AS row, '
             f'arg_max("__timestamp", "__offset") AS time FROM {self._name} '
             f'GROUP BY {keys}, "__partition") GROUP BY {keys})'
         )
 
 
 def _decoder(form: str) -> Decoder:
-    return {"raw": RawDecoder(), "string": StringDecoder(), **NUMBERS}[form]
+    decoders: dict[str, Decoder] = {"raw": RawDecoder(), "string": StringDecoder(), **NUMBERS}
+    return decoders[form]

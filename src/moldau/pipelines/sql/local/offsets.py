@@ -10,7 +10,6 @@ from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.sql.local.as_of import AsOf, AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.refusals import QueryError
-from moldau.pipelines.sql.relations import Kind
 from moldau.protocol.errors import ErrorCode
 
 POLICY: Final = "cleanup.policy"
@@ -95,14 +94,13 @@ def check_compaction(
         keys = [each.key for each in spans]
         young = consumer.offsets_for_times(dict.fromkeys(keys, max(horizon_ms, 0)))
         ends = consumer.end_offsets(keys)
-        is_safe = all(
-            each.end >= ends[each.key] or ((at := young[each.key]) is not None and each.end >= at.offset)
-            for each in spans
-        )
+        first = {key: ends[key] if at is None else at.offset for key, at in young.items()}
+        is_safe = all(each.end >= first[each.key] for each in spans)
     if not is_safe:
         raise QueryError(
-            f"topic {topic} has {POLICY}={settings[POLICY]} and {LAG}={lag_ms}: compaction may have "
-            f"taken rows of that time; AS OF goes back {lag_ms} ms at most, raise {LAG} for more"
+            f"topic {topic} has {POLICY}={settings[POLICY]} and {LAG}={lag_ms}: compaction may "
+            f"have taken rows of that time; AS OF goes back {lag_ms} ms at most, raise {LAG} "
+            "for more"
         )
 
 

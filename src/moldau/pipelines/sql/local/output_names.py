@@ -15,18 +15,18 @@ def output_name(node: exp.Expression) -> str:
     """Return the alias, the column's name, or the expression as Spark writes it."""
     match node:
         case exp.Alias():
-            return node.alias
+            return str(node.alias)
         case exp.Column():
-            return node.name
+            return str(node.name)
         case exp.Dot():
-            return node.expression.name
+            return str(node.expression.name)
         case exp.Anonymous() if str(node.this).lower() == "window":
             return "window"
         case _:
             return _words(node)
 
 
-def _words(node: exp.Expression) -> str:
+def _words(node: exp.Expression) -> str:  # noqa: PLR0911 - one for each kind
     match node:
         case exp.Column():
             return ".".join(part.name for part in node.parts)
@@ -47,5 +47,9 @@ def _words(node: exp.Expression) -> str:
         case _ if type(node) in _OPERATORS:
             sides = _words(node.this), _words(node.expression)
             return f"({sides[0]} {_OPERATORS[type(node)]} {sides[1]})"
+        case exp.Filter():
+            return f"{_words(node.this)} FILTER (WHERE {_words(node.expression.this)})"
         case _:
-            return node.sql(dialect="spark")
+            words = node.sql(dialect="spark")
+            name, bracket, rest = words.partition("(")
+            return name.lower() + bracket + rest if name.isidentifier() else words

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
-from moldau.pipelines.sql.local.types import Type, quoted
+from moldau.pipelines.sql.local.types import Type, quoted, text
 
 MARK: Final = "\x00"
 """Where an aggregate's FILTER and OVER go in its text."""
@@ -97,7 +97,8 @@ class Scope:
         """Return the columns of `*`, or of `alias.*`."""
         sources = [each for each in self.sources if alias is None or _equal(each.alias, alias)]
         if not sources:
-            raise QueryError(f"there is nothing to take {alias or ''}.* from".replace(" .*", " *"))
+            what = "*" if alias is None else f"{alias}.*"
+            raise QueryError(f"{what}: there is no such relation in FROM")
         columns: list[Named] = []
         done: set[str] = set()
         for source in sources:
@@ -126,17 +127,13 @@ def field_of(sql: Sql, name: str) -> Sql:
         raise GoesToSpark(f"a field {name} of {sql.type} is Spark's to find")
     for known, part in sql.type.fields:
         if _equal(known, name):
-            return Sql(f"struct_extract({sql.text}, {_text(known)})", part)
+            return Sql(f"struct_extract({sql.text}, {text(known)})", part)
     raise QueryError(f"there is no field {name} in {sql.type}")
 
 
 def column(alias: str, name: str, its_type: Type) -> Sql:
     """Return a column of a relation in DuckDB."""
     return Sql(f"{quoted(alias)}.{quoted(name)}", its_type)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _equal(one: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from moldau.pipelines.sql.local.joins import join_source
 from moldau.pipelines.sql.local.output_names import output_name
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.scopes import Named, Scope, Source, Sql, column
-from moldau.pipelines.sql.local.types import Type, common_type
+from moldau.pipelines.sql.local.types import Type, common_type, quoted
 from moldau.pipelines.sql.local.window_specs import order_text
 
 FindRelation = Callable[[exp.Table, str], Source]
@@ -90,7 +90,7 @@ class Queries:
             return ""
         if clause.args.get("recursive"):
             raise GoesToSpark("a recursive query")
-        parts = []
+        parts: list[str] = []
         for cte in clause.expressions:
             inner = self.translate(cte.this)
             table = cte.args["alias"]
@@ -108,14 +108,16 @@ class Queries:
         _require(node, _SELECT)
         scope = Scope(outer=outer)
         relations = self._from(node, scope)
+        where = []
+        if node.args.get("where") is not None:
+            # It sees no aliases.
+            where.append(self._expressions.condition(node.args["where"].this, scope))
         self._name_windows(node, scope)
         items = self._items(node, scope)
         groups = self._groups(node, scope, items)
-        where = [] if node.args.get("where") is None else [
-            self._expressions.condition(node.args["where"].this, scope)
-        ]  # fmt: skip
         having = ""
         if node.args.get("having") is not None:
+            self._require_clear(node.args["having"].this, scope, items)
             having = f" HAVING {self._expressions.condition(node.args['having'].this, scope)}"
         names = tuple(each.name for each in items)
         made = Query("", names, tuple(each.sql.type for each in items))
@@ -152,18 +154,18 @@ class Queries:
             case exp.Subquery():
                 inner = self.translate(node.this)
                 alias = alias or f"_{len(scope.sources)}"
-                return f'({inner.text}) AS "{alias}"', inner.source(alias, names)
+                return f"({inner.text}) AS {quoted(alias)}", inner.source(alias, names)
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 _require(node, _TABLE)
                 known = self._ctes.get(node.name.lower())
                 if known is not None:
                     if node.args.get("version") is not None:
                         raise QueryError(f"{node.name} is a query: it has no AS OF")
-                    return f'{known[0]} AS "{alias}"', known[1].source(alias, names)
+                    return f"{known[0]} AS {quoted(alias)}", known[1].source(alias, names)
                 if names:
                     raise GoesToSpark("columns that are renamed behind a relation")
                 source = self._find_relation(node, alias)
-                return f'{source.table} AS "{alias}"', source
+                return f"{source.table} AS {quoted(alias)}", source
             case _:
                 raise GoesToSpark(f"FROM {node.sql(dialect='spark')}")
 
@@ -206,9 +208,7 @@ class Queries:
 
     # What follows: order and limit.
 
-    def _tail(
-        self, node: exp.Expression, scope: Scope, made: Query, items: Sequence[Named]
-    ) -> str:
+    def _tail(self, node: exp.Expression, scope: Scope, made: Query, items: Sequence[Named]) -> str:
         text = ""
         order = node.args.get("order")
         if order is not None:
@@ -240,9 +240,20 @@ class Queries:
                 return str(places[0] + 1)
         if not items:
             raise GoesToSpark(f"ORDER BY {node.sql(dialect='spark')} behind a set operation")
+        self._require_clear(node, scope, items)
         found = self._expressions.translate(node, scope).text
         texts = [each.sql.text for each in items]
         return str(texts.index(found) + 1) if found in texts else found
+
+    def _require_clear(self, node: exp.Expression, scope: Scope, items: Sequence[Named]) -> None:
+        """Leave to Spark which one is meant: a column, or what was made of it by the same name."""
+        known = {each.name.lower(): each.sql.text for each in items}
+        for each in node.find_all(exp.Column):
+            name = each.name.lower()
+            if len(each.parts) > 1 or name not in known:
+                continue
+            if self._expressions.translate(each, scope).text != known[name]:
+                raise GoesToSpark(f"{each.name} is a column, and the name of another one")
 
     # Several SELECTs.
 

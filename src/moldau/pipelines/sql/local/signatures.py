@@ -28,7 +28,7 @@ def fixed(template: str, result: Type, *takes: Type) -> Function:
 
 def fit(sql: Sql, wanted: Type) -> Sql:
     """Return an argument as a function takes it: widened, as Spark does by itself."""
-    if sql.type == wanted or sql.type == NULL:
+    if sql.type in (wanted, NULL):
         return cast(sql, wanted)
     if sql.literal is not None and sql.type == STRING and wanted.name in ("date", "timestamp"):
         return cast(sql, wanted)

@@ -51,8 +51,8 @@ def window_of(args: Sequence[Sql]) -> Sql:
     size = duration_micros(word(args[1]))
     us = f"epoch_us({args[0].text})"
     start = f"({us} - (({us} % {size}) + {size}) % {size})"
-    made = f"struct_pack(\"start\" := make_timestamp({start}), \"end\" := make_timestamp({start} + {size}))"
-    return Sql(made, WINDOW)
+    edges = f'"start" := make_timestamp({start}), "end" := make_timestamp({start} + {size})'
+    return Sql(f"struct_pack({edges})", WINDOW)
 
 
 def _date_trunc(args: Sequence[Sql]) -> Sql:
@@ -135,7 +135,8 @@ TIME_FUNCTIONS: Final[dict[str, Function]] = {
     "date_diff": fixed("CAST({0} - {1} AS INTEGER)", INT, DATE, DATE),
     "add_months": fixed("CAST({0} + to_months({1}) AS DATE)", DATE, DATE, INT),
     "last_day": fixed("last_day({0})", DATE, DATE),
-    "unix_timestamp": _seconds,
+    # It cuts off what is behind the point, where `unix_seconds` rounds down.
+    "unix_timestamp": fixed("(epoch_us({0}) // 1000000)", BIGINT, TIMESTAMP),
     "unix_seconds": _seconds,
     "unix_millis": _since(1_000),
     "unix_micros": _since(1),

@@ -103,7 +103,8 @@ def from_sqlglot(given: exp.DataType) -> Type:
     match name:
         case "DECIMAL":
             digits = [int(each.name) for each in given.expressions]
-            return Type("decimal", *digits) if digits else Type("decimal", 10)
+            precision, scale = [*digits, *(10, 0)[len(digits) :]]
+            return Type("decimal", precision, scale)
         case "ARRAY" | "LIST":
             return Type("array", parts=tuple(map(from_sqlglot, given.expressions)))
         case "MAP":
@@ -182,14 +183,16 @@ def common_type(one: Type, other: Type) -> Type | None:
 
     A text meets other types in Spark by a cast at run time, which is left to it.
     """
-    if one == other or other == NULL:
+    if other in (one, NULL):
         return one
     if one == NULL:
         return other
     if {one.name, other.name} == {"date", "timestamp"}:
         return TIMESTAMP
-    if not (one.is_numeric and other.is_numeric):
-        return None
+    return _common_number(one, other) if one.is_numeric and other.is_numeric else None
+
+
+def _common_number(one: Type, other: Type) -> Type:
     if one.is_integral and other.is_integral:
         order = list(INTEGRAL)
         return max(one, other, key=lambda each: order.index(each.name))

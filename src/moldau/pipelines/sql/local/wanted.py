@@ -8,7 +8,6 @@ from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Named, Source, column
 from moldau.pipelines.sql.local.types import (
     BIGINT,
-    BINARY,
     HEADERS,
     INT,
     STRING,

@@ -82,7 +82,9 @@ def test_json_that_does_not_decode(data: bytes, words: str) -> None:
         read_json(data, FIELDS)
 
 
-@pytest.mark.parametrize("data", [b"{'n': 1}", b'[{"n": 1}]', b'{"s": {"x": 1}}', b'{"d": "1"}', b'{"s": 1.5}'])
+@pytest.mark.parametrize(
+    "data", [b"{'n': 1}", b'[{"n": 1}]', b'{"s": {"x": 1}}', b'{"d": "1"}', b'{"s": 1.5}']
+)
 def test_json_that_only_spark_reads(data: bytes) -> None:
     with pytest.raises(GoesToSpark):
         read_json(data, FIELDS)

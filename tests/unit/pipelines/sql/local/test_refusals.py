@@ -28,7 +28,9 @@ MEMORY_BYTES = 256 << 20
 
 def translate(text: str, form: str = "json") -> Query:
     def find(table: exp.Table, alias: str) -> Source:
-        return Wanted(Relation(table.name, Kind.STREAM, "t", COLUMNS, form), None, "r0").source(alias)
+        return Wanted(Relation(table.name, Kind.STREAM, "t", COLUMNS, form), None, "r0").source(
+            alias
+        )
 
     return Queries(find, datetime(2026, 1, 1, tzinfo=UTC)).translate(parse(text))
 
@@ -45,6 +47,8 @@ def translate(text: str, form: str = "json") -> Query:
         ("SELECT price / 2 FROM t", "division of decimals"),
         ("SELECT avg(price) FROM t", r"function avg\(decimal\(10,2\)\)"),
         ("SELECT id = 1 FROM t", "string beside int"),
+        ("SELECT id IN (SELECT id FROM t) FROM t", "IN with a query"),
+        ("SELECT -count AS count FROM t ORDER BY count + 0", "count is a column, and the name"),
         ("SELECT rand() FROM t", "function rand"),
         ("SELECT window(at, '1 minute', '30 seconds') FROM t", "function window"),
         ("SELECT window(at, '1 month') FROM t", "function window"),
@@ -65,6 +69,11 @@ def test_what_is_not_the_same_goes_to_spark(query: str, reason: str) -> None:
         translate(query)
 
 
+def test_names_are_quoted() -> None:
+    made = translate('SELECT `a"b`.id FROM t AS `a"b`')
+    assert made.text == 'SELECT "a""b"."id" AS "c0" FROM "r0" AS "a""b"'
+
+
 def test_formats_that_are_not_read_here_go_to_spark() -> None:
     with pytest.raises(GoesToSpark, match="t is in format avro"):
         translate("SELECT id FROM t", "avro")
@@ -73,6 +82,7 @@ def test_formats_that_are_not_read_here_go_to_spark() -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
+        ("SELECT count AS c FROM t WHERE c > 1", "there is no column c:"),
         ("SELECT nothing FROM t", "there is no column nothing: id, amount, price, count, at, tags"),
         ("SELECT id FROM t JOIN t AS u ON t.id = u.id", "column id is ambiguous"),
         ("SELECT 1 FROM t, t", "two relations are called t"),
