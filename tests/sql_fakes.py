@@ -111,7 +111,8 @@ class FakeRunner:
         self.done.append(f"delete checkpoint {query_id}")
 
     def status(self, query_id: str) -> RunStatus:
-        assert query_id in self.running
+        if query_id not in self.running:
+            return RunStatus(RunState.STARTING)
         return self.statuses.get(query_id, RunStatus(RunState.RUNNING, 0))
 
     def close(self) -> None:
@@ -124,8 +125,11 @@ class FakeViews:
 
     kept: list[str] = field(default_factory=list)
     rows: dict[object, Sequence[Row]] = field(default_factory=dict)
+    fails: Exception | None = None
 
     def keep(self, tables: Sequence[Relation]) -> None:
+        if self.fails is not None:
+            raise self.fails
         self.kept = [each.name for each in tables]
 
     def get(

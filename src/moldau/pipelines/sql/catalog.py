@@ -312,8 +312,8 @@ def _plain(statement: str) -> str:
 
 def _in_use(name: str, queries: Iterable[PersistentQuery]) -> str:
     ways = [f"{each.id} {'writes' if each.writes(name) else 'reads'} it" for each in queries]
-    ids = [each.id for each in queries]
-    return f"{name} is in use, {', '.join(ways)}: TERMINATE {', '.join(ids)} first"
+    ends = [f"TERMINATE {each.id}" for each in queries]
+    return f"{name} is in use, {', '.join(ways)}: {'; '.join(ends)} first"
 
 
 def _listed(queries: Iterable[PersistentQuery], one: str = "query", more: str = "queries") -> str:

@@ -20,6 +20,9 @@ class MoldauParser(SparkParser):
 
     COLON_IS_VARIANT_EXTRACT = True
 
+    def _warn_unsupported(self) -> None:
+        """Log nothing: what is no query is an error here."""
+
 
 class Moldau(Spark):
     """What queries are written in."""

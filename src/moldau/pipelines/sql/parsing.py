@@ -33,7 +33,7 @@ from moldau.pipelines.sql.understanding import understand, understand_fragment
 Where = tuple[str, int, int]
 """A statement's text, line and column."""
 
-_QUERY: Final = ("SELECT", "WITH", "FROM", "(", "VALUES")
+_QUERY: Final = ("SELECT", "WITH", "FROM", "(")
 
 
 def parse(text: str) -> list[Statement]:
@@ -84,7 +84,8 @@ def _take_query(cursor: Cursor, *, is_kept: bool) -> tuple[Query, Tail]:
 
 def _take_endless_query(cursor: Cursor) -> tuple[Query, Tail, tuple[Fragment, ...]]:
     query, tail = _take_query(cursor, is_kept=True)
-    if tail.limit_token is not None:
+    has_limit = tail.limit is not None or query.expression.args.get("limit") is not None
+    if has_limit and tail.limit_token is not None:
         message = "a query that runs for ever has no LIMIT"
         raise cursor.error(message, tail.limit_token)
     by = tuple(understand_fragment(cursor.text, each) for each in tail.partition_by)

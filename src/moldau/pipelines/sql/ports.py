@@ -125,7 +125,10 @@ class Runner(Protocol):
         """Forget how far it has come; it does not run."""
 
     def status(self, query_id: str) -> RunStatus:
-        """Tell how a query is that was started and not stopped. It is asked often: be quick."""
+        """Tell how a query is that was started and not stopped. It is asked often: be quick.
+
+        One that is being started or stopped at this moment, in another thread, is STARTING.
+        """
 
     def close(self) -> None:
         """Stop all, as if the process ended; nothing is called after it."""

@@ -141,7 +141,8 @@ class SqlServer:
             self._http.should_exit = True
         self._ownership.give_up()
         for thread in self._threads:
-            thread.join()
+            # An engine that does not heed that nobody waits for it is left behind.
+            thread.join(2 * CLOSE_SECONDS_MAX)
         if self._ports is not None:
             self._ports.runner.close()
             self._ports.views.close()

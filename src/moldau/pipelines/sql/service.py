@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from moldau.pipelines.errors import PipelineError
@@ -14,6 +15,7 @@ from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog import (
     Catalog,
     CatalogError,
+    Decision,
     DeleteCheckpoint,
     DeleteTopic,
     Effect,
@@ -83,6 +85,7 @@ class Service:
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
         self._catalog = catalog
+        self._snapshot = catalog.snapshot()
         self._log = log
         self._ports = ports
         self._now_ms = now_ms
@@ -92,7 +95,7 @@ class Service:
     @property
     def snapshot(self) -> Snapshot:
         """Return what is defined now."""
-        return self._catalog.snapshot()
+        return self._snapshot
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +108,7 @@ class Service:
         Before, questions are answered by the catalog as it was, and changes wait.
         """
         self._catalog = catalog
-        snapshot = self.snapshot
+        snapshot = self._snapshot = catalog.snapshot()
         self._ports.views.keep(snapshot.relations(Kind.TABLE))
         for query in snapshot.queries.values():
             if query.is_running:
@@ -206,15 +209,18 @@ class Service:
         with self._changing:
             command = self._command(statement, session)
             decision = self._catalog.decide(command, self._now_ms())
+            if isinstance(statement, InsertSelect):
+                # What cannot be run is not recorded.
+                self._ports.runner.plan(statement, self.snapshot, session)
             for effect in decision.before:
                 self._perform(effect)
             if decision.records:
                 self._log.append(decision.records)
                 for key, value in decision.records:
                     self._catalog.replay(key, value)
-                # Before a topic goes, nobody follows it any more.
-                self._ports.views.keep(self.snapshot.relations(Kind.TABLE))
-            return decision.message + self._perform_all(decision.after)
+                # Whoever asks sees all of a change, or nothing of it.
+                self._snapshot = self._catalog.snapshot()
+            return decision.message + self._do_after(decision)
 
     def _command(self, statement: Statement, session: Session) -> commands.Command:
         match statement:
@@ -230,7 +236,6 @@ class Service:
                     statement.if_not_exists,
                 )
             case InsertSelect():
-                self._ports.runner.plan(statement, self.snapshot, session)
                 sources = tuple(each.name for each in statement.query.tables)
                 return commands.InsertSelect(
                     statement.name, statement.text, sources, dict(session.values)
@@ -262,12 +267,18 @@ class Service:
             said.partitions,
         )
 
-    def _perform_all(self, effects: Sequence[Effect]) -> str:
-        """Do what is decided, all of it; return what went wrong, to be told."""
+    def _do_after(self, decision: Decision) -> str:
+        """Do what is decided and recorded, all of it; return what went wrong, to be told."""
+        works: list[Callable[[], None]] = []
+        if decision.records:
+            # Before a topic goes, nobody follows it any more.
+            tables = self.snapshot.relations(Kind.TABLE)
+            works.append(partial(self._ports.views.keep, tables))
+        works += [partial(self._perform, effect) for effect in decision.after]
         failures = []
-        for effect in effects:
+        for work in works:
             try:
-                self._perform(effect)
+                work()
             except PipelineError as error:
                 failures.append(str(error))
         return "".join(f"; but {each}" for each in failures)

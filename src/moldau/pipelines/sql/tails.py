@@ -58,12 +58,15 @@ def find_tail(text: str, tokens: Sequence[Token]) -> Tail:
 
 def _is_emit(tokens: Sequence[Token], index: int) -> bool:
     # `emit` is a fine name for a column: it is the clause if only a word, and LIMIT, follow.
-    if tokens[index].word != "EMIT" or index + 1 == len(tokens) or not tokens[index + 1].word:
+    behind = tokens[index + 1 : index + 3]
+    if tokens[index].word != "EMIT" or not behind or not behind[0].word:
         return False
-    return index + 2 == len(tokens) or (
-        tokens[index + 1].word in ("CHANGES", "FINAL") and tokens[index + 2].word != "FROM"
-        and tokens[index + 2].text != ","
-    )  # fmt: skip
+    before = tokens[index - 1]
+    if before.word in ("SELECT", "BY") or before.text in (".", ","):
+        return False
+    if len(behind) == 1:
+        return True
+    return behind[0].word in ("CHANGES", "FINAL") and (behind[1].word or ",") not in ("FROM", ",")
 
 
 def _find_partition_by(

@@ -114,7 +114,7 @@ def test_a_number_is_not_used_again(catalog: Catalog) -> None:
             Drop(Kind.STREAM, "orders"),
             (
                 "Orders is in use, CSAS_ENRICHED_1 reads it, CTAS_TOTALS_2 reads it: "
-                "TERMINATE CSAS_ENRICHED_1, CTAS_TOTALS_2 first"
+                "TERMINATE CSAS_ENRICHED_1; TERMINATE CTAS_TOTALS_2 first"
             ),
         ),
         (Drop(Kind.STREAM, "totals"), "totals is a table: use DROP TABLE totals"),

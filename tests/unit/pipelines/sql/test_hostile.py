@@ -95,3 +95,9 @@ def test_errors_survive_a_pickle() -> None:
         parse("SELECT 1;\n SHOW x")
     copy = pickle.loads(pickle.dumps(raised.value))
     assert (str(copy), copy.line, copy.column) == (str(raised.value), 2, 7)
+
+
+def test_nothing_is_said_beside_the_error(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(SqlError, match="column 29"):
+        parse("WITH a AS (SELECT 1) CREATE b")
+    assert not caplog.records

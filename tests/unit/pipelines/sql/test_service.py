@@ -99,6 +99,8 @@ def test_what_could_not_be_done_is_told_and_the_rest_is_done(fakes: Fakes) -> No
     _execute(service, ORDERS + ENRICHED)
     said = _said(service, "DROP STREAM enriched DELETE TOPIC")
     assert said.endswith("; but topic enriched was not deleted: NOT_CONTROLLER")
+    fakes.views.fails = PipelineError("the disk is full")
+    assert _said(service, USERS) == "Table users created; but the disk is full"
     assert service.snapshot.find("enriched") is None
 
 
@@ -131,6 +133,17 @@ def test_a_query_that_is_there_is_not_understood_again(fakes: Fakes, service: Se
     _execute(service, "TERMINATE CSAS_ENRICHED_1")
     assert _said(service, same) == "Query CSAS_ENRICHED_1 goes on from its checkpoint"
     assert list(fakes.runner.running) == ["CSAS_ENRICHED_1"]
+
+
+def test_an_insert_that_cannot_be_run_is_not_recorded(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + ENRICHED)
+    before, planned = service.snapshot, fakes.runner.planned
+    with pytest.raises(PipelineError, match="there is no stream or table nowhere"):
+        _execute(service, "INSERT INTO nowhere SELECT * FROM nothing")
+    assert fakes.runner.planned == planned
+    with pytest.raises(PipelineError, match="there is no nothing"):
+        _execute(service, "INSERT INTO enriched SELECT * FROM nothing")
+    assert service.snapshot == before
 
 
 def test_a_query_keeps_the_settings_of_its_session(service: Service) -> None:
@@ -255,3 +268,24 @@ def test_what_show_and_describe_say(fakes: Fakes, service: Service) -> None:
             parts += [" | ".join(map(str, row)) + "\n" for row in _rows(answer)]
         parts.append("\n")
     check_golden("sql-show-and-describe", "".join(parts))
+
+
+def test_what_each_statement_says(service: Service) -> None:
+    script = Path(__file__).with_name("statements_and_errors.sql").read_text()
+    parts = []
+    for statement in parse(script):
+        parts.append(f"{' '.join(statement.text.split())};\n")
+        try:
+            for answer in service.execute(statement, Session(), Asker()):
+                parts += [f"  {line}\n" for line in _shown(answer)]
+        except PipelineError as error:
+            parts.append(f"  error: {error}\n")
+    check_golden("sql-statements", "".join(parts))
+
+
+def _shown(answer: Answer) -> Iterator[str]:
+    if isinstance(answer, Result):
+        yield f"{answer.engine}: {', '.join(each.name for each in answer.columns)}"
+        yield from (" | ".join(map(str, row)) for row in _rows(answer))
+    else:
+        yield answer.text
