@@ -8,7 +8,13 @@ from pyspark.sql import DataFrame
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.queries import Query
-from moldau.pipelines.sql.spark.clauses import FromClause, first_side, read_from, select_of
+from moldau.pipelines.sql.spark.clauses import (
+    FromClause,
+    first_side,
+    read_from,
+    refuse_distinct,
+    select_of,
+)
 from moldau.pipelines.sql.spark.inputs import open_stream
 from moldau.pipelines.sql.spark.joined_rows import join_stream
 from moldau.pipelines.sql.spark.results import Chosen, grouping_of, window_name
@@ -50,6 +56,7 @@ EARLIEST: Final = Start()
 
 def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> Planned:
     """Return a query's rows: a stream, or a table if it reads tables only."""
+    refuse_distinct(query)
     sides = find_sides(query, find)
     for side in sides:
         if side.is_table and side.has_rowtime:
