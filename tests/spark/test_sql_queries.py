@@ -130,6 +130,15 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
       FROM users WHERE length(city) > 0;
     CREATE TABLE standings AS SELECT u.user, u.city, p.points + p.bonus AS points
       FROM users u LEFT JOIN points p ON p.user = u.user WHERE u.name <> 'Bob';
+    CREATE TABLE prices (shop STRING PRIMARY KEY, item INT PRIMARY KEY, price DOUBLE)
+      WITH (topic='prices');
+    CREATE TABLE stock (thing INT PRIMARY KEY, place STRING PRIMARY KEY, pieces INT)
+      WITH (topic='stock');
+    CREATE TABLE worth AS SELECT s.thing, p.shop, p.price * s.pieces AS worth
+      FROM prices p JOIN stock s ON s.thing = p.item AND s.place = p.shop;
+    CREATE STREAM wishes (id STRING KEY, what INT, wher STRING) WITH (topic='wishes');
+    CREATE STREAM costs AS SELECT w.id, p.price FROM wishes w
+      JOIN prices p ON p.item = w.what AND p.shop = w.wher;
     """
     with pipeline(file(text)) as t:
         t.send("users", [
@@ -137,7 +146,14 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
             {"user": "bob", "name": "Bob", "city": ""},
         ])  # fmt: skip
         t.send("points", [{"user": "ann", "points": 7, "bonus": 1}])
+        t.send("prices", [{"shop": "a", "item": 1, "price": 2.5}])
+        t.send("stock", [{"thing": 1, "place": "a", "pieces": 4}])
+        t.send("wishes", [{"id": "w", "what": 1, "wher": "a"}])
         t.run()
+        (worth,) = t.records("worth")
+        assert worth.key == b'{"thing":1,"shop":"a"}'
+        assert worth.value == b'{"thing":1,"shop":"a","worth":10.0}'
+        assert t.rows("costs") == [{"id": "w", "price": 2.5}]
         assert {each.key: each.value for each in t.records("guests")} == {
             b"ann": b'{"who":"ann","name":"ANN","x":2.0}',
             b"bob": None,

@@ -45,11 +45,6 @@ def plan_sink(
     return _plan_stream(statement, planned)
 
 
-def derive_relation(app: App, statement: CreateAs, find: Find) -> Relation:
-    """Return the relation that a statement makes, with the columns that Spark finds."""
-    return plan_sink(app, statement, find).relation
-
-
 def declare(app: App, sink: Sink, name: str) -> Query:
     """Have an app write a sink's rows, by a query of this name."""
     relation = sink.relation
