@@ -15,8 +15,8 @@ def test_what_is_kept_and_when_it_is_told() -> None:
     assert describe_plan(plan, "append").splitlines() == [
         "Spark reads orders, users, as they grow",
         (
-            "State: one row for each group, the joined tables, rows of both streams, for as long as "
-            "they may meet"
+            "State: one row for each group, the joined tables, rows of both streams, for as long "
+            "as they may meet"
         ),
         "Emits each result once, when it is final",
     ]
