@@ -99,3 +99,16 @@ def test_whoever_goes_ends_it(ask: Ask) -> None:
     assert found == {("ann", 2), ("bob", 1)}
     threading.Timer(0.1, asker.cancel).start()
     assert list(result.batches) == []
+
+
+def test_a_table_pushes_its_changes(ask: Ask, broker: Broker) -> None:
+    result = ask("SELECT u.user, city FROM users u WHERE city <> 'Rome' EMIT CHANGES LIMIT 3")
+    send(
+        broker.bootstrap_servers,
+        "e-users",
+        ("eva", {"city": "Ulm"}),
+        ("tom", {"city": "Rome"}),
+        ("eva", None),
+    )
+    # What is not there, or not any more, is a key without values.
+    assert sorted(rows(result), key=str) == [("eva", "Ulm"), ("eva", None), ("tom", None)]

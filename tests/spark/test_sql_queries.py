@@ -1,5 +1,6 @@
 """SQL files under the `pipeline` fixture: the shapes of ksqlDB's tutorials, with their results."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,12 @@ def test_counts_by_key_and_windows_behind_a_join(
 ) -> None:
     text = f"""{ORDERS}{USERS}
     CREATE TABLE counts AS SELECT user, count(*) AS n FROM orders GROUP BY user EMIT CHANGES;
+    CREATE TABLE minutes AS SELECT window, count(*) AS n
+      FROM orders GROUP BY window(at, '1 minute') HAVING count(*) > 1;
+    CREATE TABLE busy AS SELECT window, n, window.start AS since FROM minutes WHERE n > 3;
+    CREATE STREAM plain (user STRING) WITH (topic='plain');
+    CREATE TABLE recent AS SELECT user, count(*) AS n FROM plain
+      WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY user EMIT CHANGES;
     CREATE TABLE by_city AS
       SELECT city, sum(o.amount) AS total FROM orders o JOIN users u ON o.user = u.user
       WHERE amount > 1 WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY u.city EMIT FINAL;
@@ -93,11 +100,20 @@ def test_counts_by_key_and_windows_behind_a_join(
                 order(4, None, 2),
             ],
         )
+        t.send("plain", [{"user": "eva"}, {"user": "eva"}])
         t.run()
         assert t.rows("counts") == [{"user": "ann", "n": 3}]
+        recent = [(row["user"], row["n"]) for row in t.rows("recent")]
+        assert recent == [("eva", 2)]
+        # Made once more, every query finds its state again.
+        t.restart()
         t.advance("at", "10 minutes")
         t.run()
         assert t.rows("by_city") == [{"city": "Prague", "total": 6.5, "window": MINUTE}]
+        assert t.rows("minutes") == [{"window": MINUTE, "n": 4}]
+        (busy,) = t.records("busy")
+        assert json.loads(busy.key or b"") == MINUTE
+        assert json.loads(busy.value or b"")["since"] == MINUTE["start"]
         visits = [
             (row["n"], row["session_window"]["end"]) for row in t.rows("visits") if row["user"]
         ]
@@ -114,6 +130,15 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
       FROM users WHERE length(city) > 0;
     CREATE TABLE standings AS SELECT u.user, u.city, p.points + p.bonus AS points
       FROM users u LEFT JOIN points p ON p.user = u.user WHERE u.name <> 'Bob';
+    CREATE TABLE prices (shop STRING PRIMARY KEY, item INT PRIMARY KEY, price DOUBLE)
+      WITH (topic='prices');
+    CREATE TABLE stock (thing INT PRIMARY KEY, place STRING PRIMARY KEY, pieces INT)
+      WITH (topic='stock');
+    CREATE TABLE worth AS SELECT s.thing, p.shop, p.price * s.pieces AS worth
+      FROM prices p JOIN stock s ON s.thing = p.item AND s.place = p.shop;
+    CREATE STREAM wishes (id STRING KEY, what INT, wher STRING) WITH (topic='wishes');
+    CREATE STREAM costs AS SELECT w.id, p.price FROM wishes w
+      JOIN prices p ON p.item = w.what AND p.shop = w.wher;
     """
     with pipeline(file(text)) as t:
         t.send("users", [
@@ -121,7 +146,14 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
             {"user": "bob", "name": "Bob", "city": ""},
         ])  # fmt: skip
         t.send("points", [{"user": "ann", "points": 7, "bonus": 1}])
+        t.send("prices", [{"shop": "a", "item": 1, "price": 2.5}])
+        t.send("stock", [{"thing": 1, "place": "a", "pieces": 4}])
+        t.send("wishes", [{"id": "w", "what": 1, "wher": "a"}])
         t.run()
+        (worth,) = t.records("worth")
+        assert worth.key == b'{"thing":1,"shop":"a"}'
+        assert worth.value == b'{"thing":1,"shop":"a","worth":10.0}'
+        assert t.rows("costs") == [{"id": "w", "price": 2.5}]
         assert {each.key: each.value for each in t.records("guests")} == {
             b"ann": b'{"who":"ann","name":"ANN","x":2.0}',
             b"bob": None,
@@ -171,6 +203,10 @@ def test_streams_with_streams_partitions_and_inserts(
 REFUSED = {
     "CREATE TABLE t AS SELECT id FROM orders": "without GROUP BY every row of orders is a row",
     "CREATE STREAM s AS SELECT user, count(*) AS n FROM orders GROUP BY user": "use CREATE TABLE",
+    "CREATE STREAM s AS SELECT count(*) AS n FROM orders": "an aggregate is a table",
+    "CREATE TABLE t AS SELECT user, count(*) AS n FROM orders GROUP BY user HAVING count(*) > 3": (
+        "HAVING: with EMIT CHANGES, a row for which it does not hold any more would stay"
+    ),
     "CREATE STREAM s AS SELECT * FROM users": "a SELECT of tables is a table; use CREATE TABLE",
     "CREATE TABLE t AS SELECT name FROM users": "users.user is the table's key, so select it too",
     "CREATE TABLE t AS SELECT city, count(*) AS n FROM users GROUP BY city": (

@@ -89,5 +89,6 @@ def test_a_plan_has_columns_and_lines(spark: object) -> None:
     assert plan.text.splitlines() == [
         "Spark reads r-orders, as they grow",
         "State: one row for each group",
+        "Every group is kept for ever: there is no window with a watermark",
         "Emits every change",
     ]

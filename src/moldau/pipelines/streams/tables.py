@@ -64,10 +64,13 @@ class Table(ABC):
         value = F.to_json(column(VALUE), KEY_JSON)
         return self.changed_rows().select(*self._keys(), value.alias("value"))
 
-    def packed_changes(self) -> DataFrame:
-        """Return a stream for a join: the key's bytes, where the record is, its row as a text."""
+    def packed_changes(self, called: Sequence[str] | None = None) -> DataFrame:
+        """Return a stream for a join: the key's bytes, where the record is, its row as a text.
+
+        `called` is what the other side calls the columns of the key.
+        """
         rows = self.changed_rows()
-        key = key_column(rows.schema, self.key.names).alias(KEY)
+        key = key_column(rows.schema, self.key.names, called).alias(KEY)
         return rows.select(key, PLACE, pack(column(VALUE)).alias(ROW))
 
     def _keys(self) -> list[Column]:

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.queries import Query
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
-from moldau.pipelines.sql.spark.inputs import as_declared, column_names, value_schema
+from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
 from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.sides import Find, Side, ViewNames, find_sides
 from moldau.pipelines.sql.spark.topic_places import ending_options
@@ -43,7 +43,7 @@ def _open(spark: SparkSession, cluster: Cluster, side: Side) -> DataFrame:
                 "table with event_time"
             )
         rows = TopicTable(spark, cluster, source).snapshot()
-        return as_declared(rows.toDF(*column_names(relation)), relation, has_rowtime=False)
+        return as_declared(rows, relation, has_rowtime=False)
     times = ("timestamp",) if side.has_rowtime else ()
     rows = load_rows(spark, cluster, source, RunOptions(), times, is_batch=True)
     return as_declared(rows, relation, has_rowtime=side.has_rowtime)

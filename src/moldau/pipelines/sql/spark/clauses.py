@@ -92,6 +92,22 @@ def read_from(query: Query, sides: Sequence[Side]) -> FromClause:
     return FromClause(first, tuple(joins))
 
 
+def refuse_distinct(query: Query) -> None:
+    """Refuse what would have to remember every row that it has ever seen."""
+    for node in query.expression.find_all(exp.Select, exp.SetOperation):
+        if not node.args.get("distinct"):
+            continue
+        if isinstance(node, exp.Select):
+            raise PipelineError(
+                "DISTINCT: a query that runs for ever has no last row; make a table of what there "
+                "is, with CREATE TABLE ... AS SELECT ..., count(*) ... GROUP BY"
+            )
+        raise PipelineError(
+            f"{node.key.upper()}: a query that runs for ever has no last row; of streams there is "
+            "UNION ALL"
+        )
+
+
 def _from_of(select: exp.Select) -> exp.Expr | None:
     clause = select.args.get("from_") or select.args.get("from")
     return None if clause is None else clause.this

@@ -1,5 +1,6 @@
 """A table that is made of another one's changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,11 @@ class DerivedTable(Table):
         assert isinstance(value, StructType)
         self.key = StructType([each for each in rows.schema if each.name not in {VALUE, PLACE}])
         self.value = value
+
+    def with_key_order(self, order: Sequence[int]) -> "DerivedTable":
+        """Return the table with the columns of its key in another order."""
+        keys = [column(self.key.names[place]) for place in order]
+        return DerivedTable(self._rows.select(*keys, PLACE, VALUE))
 
     def changed_rows(self) -> DataFrame:
         """Return the stream that it is made of."""
@@ -47,7 +53,8 @@ def flat_table(table: Table, relation: Relation, place: int) -> DerivedTable:
     rows = table.changed_rows()
     keys = [column(name) for name in table.key.names]
     values = [column(VALUE)[name] for name in table.value.names]
-    # A format without columns calls its only one `value`, whatever was declared.
+    # A format without columns calls its only one `value`, whatever was declared; and where no
+    # column of the value was, there is a hidden one, which is left out.
     names = [each.name for each in (*relation.keys, *relation.values)]
     fields = [
         field.alias(flat_name(place, name))

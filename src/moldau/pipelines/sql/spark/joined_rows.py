@@ -35,12 +35,13 @@ def join_tables(app: App, clause: FromClause, options: Mapping[str, Mapping[str,
         sides[side] = flat_table(table, side.relation, side.place)
     joined: Table = sides[clause.first]
     for join in clause.joins:
-        right = sides[join.side]
-        if join.on != tuple((clause.first, key.name) for key in clause.first.relation.keys):
+        wanted = [(clause.first, key.name) for key in clause.first.relation.keys]
+        if sorted(join.on, key=_place) != sorted(wanted, key=_place):
             raise PipelineError(
-                f"JOIN {join.side.called}: tables are joined by their keys; say ON "
-                f"{_equal_keys(clause.first, join.side)}"
+                f"JOIN {join.side.called}: tables are joined by their keys, "
+                f"{_listed(clause.first)} and {_listed(join.side)}; each has to be equal to one"
             )
+        right = sides[join.side].with_key_order([join.on.index(each) for each in wanted])
         types = {each.name: each.dataType for each in joined.key}
         _check_types(join, types, right.key)
         joined = app.join(joined, right, how=join.how)
@@ -62,9 +63,12 @@ def side_structs(sides: Sequence[Side], field: Callable[[str], Column]) -> list[
     ]
 
 
-def _equal_keys(left: Side, right: Side) -> str:
-    pairs = zip(left.relation.keys, right.relation.keys, strict=False)
-    return " AND ".join(f"{left.called}.{a.name} = {right.called}.{b.name}" for a, b in pairs)
+def _place(column_of: tuple[Side, str]) -> tuple[int, str]:
+    return column_of[0].place, column_of[1]
+
+
+def _listed(side: Side) -> str:
+    return ", ".join(f"{side.called}.{key.name}" for key in side.relation.keys)
 
 
 def _check_types(join: TableJoin, found: dict[str, DataType], key: StructType) -> None:

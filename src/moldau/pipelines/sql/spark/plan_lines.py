@@ -9,6 +9,8 @@ def describe_plan(plan: Plan, mode: Mode) -> str:
     lines = [f"Spark reads {', '.join(dict.fromkeys(plan.topics))}, as they grow"]
     kept = [_state(each) for each in plan.state]
     lines.append(f"State: {', '.join(kept)}" if kept else "State: none")
+    if plan.groupings and not plan.is_windowed:
+        lines.append("Every group is kept for ever: there is no window with a watermark")
     if plan.groupings:
         when = "every change" if mode == "update" else "each result once, when it is final"
         lines.append(f"Emits {when}")

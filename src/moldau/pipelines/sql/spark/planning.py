@@ -8,16 +8,22 @@ from pyspark.sql import DataFrame
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.queries import Query
-from moldau.pipelines.sql.spark.clauses import FromClause, first_side, read_from, select_of
+from moldau.pipelines.sql.spark.clauses import (
+    FromClause,
+    first_side,
+    read_from,
+    refuse_distinct,
+    select_of,
+)
 from moldau.pipelines.sql.spark.inputs import open_stream
 from moldau.pipelines.sql.spark.joined_rows import join_stream
-from moldau.pipelines.sql.spark.results import Chosen, grouping_of
+from moldau.pipelines.sql.spark.results import Chosen, grouping_of, window_name
 from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.sides import HIDDEN, Find, Side, ViewNames, find_sides
 from moldau.pipelines.sql.spark.table_queries import select_table
 from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
 from moldau.pipelines.streams.app import App
-from moldau.pipelines.streams.tables import Table
+from moldau.pipelines.streams.tables import Table, column
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class Planned:
     """What a SELECT gives."""
 
     rows: DataFrame | Table
+    """A stream may have hidden columns, and two of one name."""
     names: tuple[str, ...]
     """The columns of the result; a table's key is among them."""
     sides: tuple[Side, ...]
@@ -49,6 +56,7 @@ EARLIEST: Final = Start()
 
 def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> Planned:
     """Return a query's rows: a stream, or a table if it reads tables only."""
+    refuse_distinct(query)
     sides = find_sides(query, find)
     for side in sides:
         if side.is_table and side.has_rowtime:
@@ -68,9 +76,8 @@ def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> P
             assert select is not None
             chosen = Chosen(select, sides, names)
             return Planned(table, names, sides, chosen, clause.first, is_grouped=False)
-        rows = _joined(app, query, clause, start, is_grouped=bool(groups))
-    rows = without_hidden(rows)
-    names = tuple(rows.columns)
+        rows = _joined(app, query, clause, start, is_windowed=any(map(window_name, groups)))
+    names = tuple(name for name in rows.columns if not name.startswith(HIDDEN))
     leading = first_side(query, sides)
     result = None if select is None else Chosen(select, sides, names)
     return Planned(rows, names, sides, result, leading, bool(groups))
@@ -87,29 +94,25 @@ def _open(app: App, side: Side, start: Start) -> DataFrame:
 
 
 def _joined(
-    app: App, query: Query, clause: FromClause, start: Start, *, is_grouped: bool
+    app: App, query: Query, clause: FromClause, start: Start, *, is_windowed: bool
 ) -> DataFrame:
     stream = _open(app, clause.first, start)
     # Behind a window's watermark no row counts any more; without a window none is dropped.
-    is_timed = is_grouped and clause.first.relation.watermark is not None
+    is_timed = is_windowed and clause.first.relation.watermark is not None
     view = join_stream(app, clause, stream, late="drop" if is_timed else "keep")
     parts = take_apart(query.render(ViewNames(clause.sides)))
     return run_sql(app.spark, parts.filtered(joined_source(clause.sides)), {JOINED: view})
 
 
 def without_hidden(rows: DataFrame) -> DataFrame:
-    """Return rows without the columns that `*` has brought of what nobody has named."""
+    """Return rows without the columns that `*` has brought of what nobody has named.
+
+    Two of one name are refused: a topic's columns are told apart by their names.
+    """
     kept = [name for name in rows.columns if not name.startswith(HIDDEN)]
-    check_distinct(kept)
-    if len(kept) == len(rows.columns):
-        return rows
-    return rows.select(*(f"`{name.replace('`', '``')}`" for name in kept))
-
-
-def check_distinct(names: list[str]) -> None:
-    """Refuse two columns of one name: a topic's columns are told apart by their names."""
     seen: set[str] = set()
-    for name in names:
+    for name in kept:
         if name.lower() in seen:
             raise PipelineError(f"there are two columns {name}: call one something else, with AS")
         seen.add(name.lower())
+    return rows if len(kept) == len(rows.columns) else rows.select(*map(column, kept))

@@ -96,8 +96,8 @@ class SparkRunner:
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""
         with self._lock:
-            run = self._runs[query_id]
-        return run.status
+            run = self._runs.get(query_id)
+        return RunStatus(RunState.STARTING) if run is None else run.status
 
     def close(self) -> None:
         """Stop all, together."""

@@ -11,14 +11,15 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.queries import Emit
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.spark.column_ddl import type_of
-from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query
+from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query, without_hidden
 from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.sql.statements import CreateAs, InsertSelect
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit as StreamEmit
 from moldau.pipelines.streams.declared import Query
-from moldau.pipelines.streams.outputs import to_value
+from moldau.pipelines.streams.emitting import choose_emit
+from moldau.pipelines.streams.outputs import explain, to_value
 from moldau.pipelines.streams.tables import VALUE, Table, column
 
 
@@ -42,11 +43,6 @@ def plan_sink(
     if statement.kind is Kind.TABLE:
         return _plan_table(statement, planned)
     return _plan_stream(statement, planned)
-
-
-def derive_relation(app: App, statement: CreateAs, find: Find) -> Relation:
-    """Return the relation that a statement makes, with the columns that Spark finds."""
-    return plan_sink(app, statement, find).relation
 
 
 def declare(app: App, sink: Sink, name: str) -> Query:
@@ -94,10 +90,22 @@ def _plan_table(statement: CreateAs, planned: Planned) -> Sink:
             f"CREATE TABLE {statement.name}: without GROUP BY every row of {name} is a row of its "
             "own; use CREATE STREAM, or group by what is to be the key"
         )
+    rows = without_hidden(planned.rows)
     keys = keys_of_groups(planned.chosen)
-    columns = _columns(planned.rows, keys)
-    relation = _relation(statement, columns, None, None)
-    return Sink(planned.rows, relation, statement.emit)
+    relation = _relation(statement, _columns(rows, keys), None, None)
+    if planned.chosen.select.args.get("having"):
+        _check_having(rows, statement)
+    return Sink(rows, relation, statement.emit)
+
+
+def _check_having(rows: DataFrame, statement: CreateAs) -> None:
+    emit: StreamEmit | None = None if statement.emit is None else statement.emit.value
+    if choose_emit(explain(rows), emit)[0] == "changes":
+        raise PipelineError(
+            "HAVING: with EMIT CHANGES, a row for which it does not hold any more would stay; "
+            f"leave it out, and have CREATE TABLE ... AS SELECT * FROM {statement.name} WHERE ... "
+            "behind this one"
+        )
 
 
 def _plan_stream(statement: CreateAs, planned: Planned) -> Sink:
@@ -151,9 +159,13 @@ def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
 def _only_stream(planned: Planned, what: str, instead: str) -> DataFrame:
     if isinstance(planned.rows, Table):
         raise PipelineError(f"{what}: a SELECT of tables is a table; use {instead}")
-    if planned.is_grouped:
-        raise PipelineError(f"{what}: a SELECT with GROUP BY is a table; use {instead}")
-    return planned.rows
+    rows = without_hidden(planned.rows)
+    if planned.is_grouped or explain(rows).groupings:
+        raise PipelineError(
+            f"{what}: an aggregate is a table, by what it is grouped by; use {instead} with "
+            "GROUP BY"
+        )
+    return rows
 
 
 def _columns(rows: DataFrame, keys: list[str]) -> tuple[Column, ...]:

@@ -42,7 +42,7 @@ def select_table(
         text = f"SELECT {JOINED}.*, {is_chosen} AS {CHOSEN} FROM {source} {parts.laterals}"
         rows = _only_chosen(run_sql(app.spark, text, {JOINED: rows}), clause)
     result = run_sql(app.spark, parts.over(source, CHANGE), {JOINED: rows})
-    return _as_table(result, table, query, clause)
+    return _as_table(result, query, clause)
 
 
 def _check_shape(query: Query, clause: FromClause) -> None:
@@ -77,7 +77,7 @@ def _only_chosen(rows: DataFrame, clause: FromClause) -> DataFrame:
 
 
 def _as_table(
-    result: DataFrame, table: Table, query: Query, clause: FromClause
+    result: DataFrame, query: Query, clause: FromClause
 ) -> tuple[DerivedTable, tuple[str, ...]]:
     # `*` brings hidden columns, also the one that is added: the last one is that.
     places = [f"c{place}" for place in range(len(result.columns))]
@@ -93,28 +93,30 @@ def _as_table(
     select = select_of(query)
     assert select is not None
     chosen = Chosen(select, clause.sides, tuple(shown))
-    keys: list[Column] = []
+    keys: dict[str, Column] = {}
     for place, key in enumerate(clause.first.relation.keys):
-        name = _key_name(chosen, clause, place)
+        name = _key_name(chosen, clause, key.name)
         if name is None:
             raise PipelineError(
                 f"{clause.first.called}.{key.name} is the table's key, so select it too"
             )
-        keys.append(change[f"k{place}"].alias(name))
+        keys[name] = change[f"k{place}"].alias(name)
     row = F.struct(*(each.alias(name) for name, each in shown.items()))
     value = F.when(change[IS_ROW], row).alias(VALUE)
-    rows = by_place.select(*keys, change["place"].alias(PLACE), value)
-    assert len(table.key.names) == len(keys)
+    # The key's columns are in the order of the result, as everybody else has them.
+    ordered = [keys[name] for name in shown if name in keys]
+    rows = by_place.select(*ordered, change["place"].alias(PLACE), value)
     return DerivedTable(rows), tuple(shown)
 
 
-def _key_name(chosen: Chosen, clause: FromClause, place: int) -> str | None:
+def _key_name(chosen: Chosen, clause: FromClause, key: str) -> str | None:
     """Return what a column of the key is called in the result: any side's, as they are equal."""
-    for side in clause.sides:
-        name = chosen.column(side, side.relation.keys[place].name)
-        if name is not None:
-            return name
-    return None
+    equal = [(clause.first, key)]
+    for join in clause.joins:
+        pairs = zip(join.side.relation.keys, join.on, strict=True)
+        equal += [(join.side, own.name) for own, other in pairs if other == (clause.first, key)]
+    names = (chosen.column(side, name) for side, name in equal)
+    return next((name for name in names if name is not None), None)
 
 
 def _twice(names: list[str]) -> str:

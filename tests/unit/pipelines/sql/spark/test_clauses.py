@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.spark.clauses import FromClause, read_from
+from moldau.pipelines.sql.spark.clauses import FromClause, read_from, refuse_distinct
 from tests.unit.pipelines.sql.spark.relations_at_hand import select
 
 
@@ -107,6 +107,21 @@ def test_what_cannot_be_done_says_what_can(text: str, said: str) -> None:
     with pytest.raises(PipelineError) as error:
         read(text)
     assert str(error.value) == said
+
+
+def test_nothing_remembers_all_rows() -> None:
+    for text, said in {
+        "SELECT DISTINCT user FROM orders": "DISTINCT: a query that runs for ever has no last row",
+        "SELECT id FROM orders UNION SELECT url FROM clicks": "UNION: .* there is UNION ALL",
+        "SELECT id FROM orders EXCEPT SELECT url FROM clicks": "EXCEPT: ",
+    }.items():
+        with pytest.raises(PipelineError, match=said):
+            refuse_distinct(select(text)[0].query)
+    for text in (
+        "SELECT count(DISTINCT user) FROM orders",
+        "SELECT id FROM orders UNION ALL SELECT url FROM clicks",
+    ):
+        refuse_distinct(select(text)[0].query)
 
 
 def test_a_name_that_is_not_there() -> None:
