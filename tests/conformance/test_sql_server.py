@@ -1,10 +1,12 @@
 """The SQL server at Apache Kafka: the catalog's topic, one owner, and a takeover."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from moldau.pipelines.sql.catalog_topic import CatalogLostError, CatalogTopic
+from tests.commands import moldau
 from tests.conformance.apache_kafka import apache_kafka
 from tests.sql_servers import check_takeover, sql_process
 
@@ -27,3 +29,32 @@ def test_a_server_that_was_replaced_writes_nothing_more(servers: str) -> None:
             old.append([("relation/a", {"of": "the old one"})])
         new.append([("relation/a", {"of": "the new one"})])
         assert list(new.read()) == [("relation/a", {"of": "the new one"})]
+
+
+def test_a_shell_with_a_server_inside(servers: str, tmp_path: Path) -> None:
+    done = moldau(
+        "sql",
+        "-b",
+        servers,
+        "--service",
+        "shell",
+        "-e",
+        "CREATE TABLE people (user STRING PRIMARY KEY, city STRING) WITH (partitions=1);"
+        "INSERT INTO people VALUES ('ann', 'Praha'), ('bob', NULL), ('ann', 'Brno');"
+        "SELECT user, city FROM people ORDER BY user;"
+        "SELECT city FROM people WHERE user = 'ann';"
+        "DROP TABLE people DELETE TOPIC;",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Table people created",
+        "3 rows inserted into people",
+        "USER  CITY",
+        "ann   Brno",
+        "bob   NULL",
+        "CITY",
+        "Brno",
+        "Table people dropped; topic people deleted",
+    ]
+    assert "view of people, caught up" in done.stderr
