@@ -29,7 +29,9 @@ SUITES = (
     "log",
     "records",
     "spark",
+    "sql",
     "testing",
+    "views",
 )
 RESULTS = Path(__file__).parent / "results"
 

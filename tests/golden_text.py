@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "golden" / "cli"
+FOLDER = Path(__file__).parent / "golden"
 
 
-def check_golden(name: str, text: str) -> None:
+def check_golden(name: str, text: str, folder: str = "cli") -> None:
     """Compare a text with the stored one."""
-    path = FOLDER / f"{name}.txt"
+    path = FOLDER / folder / f"{name}.txt"
     if "MOLDAU_UPDATE_GOLDEN" in os.environ:
         path.write_text(text)
     assert text == path.read_text(), f"{path.name}: see MOLDAU_UPDATE_GOLDEN"

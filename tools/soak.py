@@ -190,6 +190,18 @@ PROOFS = (
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},
         "pipelines",
     ),
+    Proof(
+        "model of a view's store",
+        ("tests/unit/pipelines/views/test_store_laws.py",),
+        {"MOLDAU_VIEW_SEEDS": "1000"},
+        "pipelines",
+    ),
+    Proof(
+        "a view's process, killed",
+        ("tests/proofs/test_view_kills.py",),
+        {"MOLDAU_VIEW_KILLS": "200"},
+        "pipelines",
+    ),
 )
 
 

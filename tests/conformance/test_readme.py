@@ -1,4 +1,4 @@
-"""What the README and the client's documentation promise."""
+"""What the README and the documentation of the client and of SQL promise."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = [
     pytest.param(match.group(1), id=f"{name}-{number}")
-    for name in ("README.md", "docs/client.md")
+    for name in ("README.md", "docs/client.md", "docs/sql-questions.md")
     for number, match in enumerate(BLOCK.finditer((ROOT / name).read_text()))
 ]
 

@@ -13,6 +13,6 @@ def test_totals_and_joined_rows_are_shown() -> None:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for topic in ("orders-enriched", "totals", "views"):
+    for topic in ("orders-enriched", "minute-totals", "views"):
         assert any(line.startswith(f"{topic}: ") for line in lines), done.stdout
     assert any("docs/streams.md" in line for line in lines)

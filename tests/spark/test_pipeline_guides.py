@@ -19,19 +19,22 @@ pytest_plugins = ["pytester"]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def blocks(name: str) -> list[str]:
+def blocks(name: str, language: str = "python") -> list[str]:
     text = (DOCS / name).read_text()
-    found: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    found: list[str] = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return found
 
 
 def test_tests_of_pipelines(pytester: pytest.Pytester) -> None:
     """In a run of its own, with the plugin's own session."""
-    for name, source in zip(("orders", "orders_test", "adults_test"), sources(), strict=True):
+    names = ("orders", "orders_test", "adults_test", "shop_test")
+    for name, source in zip(names, sources(), strict=True):
         pytester.makepyfile(**{name: source})
+    (shop,) = blocks("testing-pipelines.md", "sql")
+    pytester.makefile(".sql", shop=shop)
     pytester.runpytest_subprocess(
-        "-W", "error", "adults_test.py", "orders_test.py"
-    ).assert_outcomes(passed=2)
+        "-W", "error", "adults_test.py", "orders_test.py", "shop_test.py"
+    ).assert_outcomes(passed=3)
 
 
 def sources() -> list[str]:

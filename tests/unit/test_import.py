@@ -16,7 +16,7 @@ assert "Consumer" in dir(moldau)
 
 WITHOUT_SPARK = """
 import sys
-for name in ("pyspark", "pyarrow", "pandas", "numpy"):
+for name in ("pyspark", "pyarrow", "pandas", "numpy", "anyio", "starlette", "uvicorn"):
     sys.modules[name] = None
 import moldau, moldau.cli, moldau.testing.plugin
 from moldau.testing.broker import Broker

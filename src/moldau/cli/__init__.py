@@ -17,6 +17,7 @@ COMMANDS = {
     "transactions": "list and describe transactions, find hanging ones, abort",
     "configs": "show, set and unset settings of topics, brokers, groups",
     "pipeline": "run apps on Spark; status, stop, reset, dead letters",
+    "sql": "ask topics in SQL; queries that run for ever, and their server",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
     "doctor": "find out why a cluster or a data directory cannot be used",

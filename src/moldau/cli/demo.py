@@ -9,6 +9,7 @@ from moldau.cli.target import add_verbose_option
 EXAMPLES = """examples:
   moldau demo
   moldau demo --seconds 20
+  moldau demo --seconds 900      and then, in another terminal, `moldau sql -b HOST:PORT`
 
 A minute of the shop takes three seconds. Everything is in memory or in a temporary folder, and gone
 afterwards."""

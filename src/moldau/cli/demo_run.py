@@ -54,8 +54,14 @@ def run_demo(seconds: float) -> None:
         stack.callback(app.stop)
         queries = app.start()
         print(f"{len(queries)} queries run. The first results take a moment ...", flush=True)
+        print(f"Meanwhile, in another terminal:\n  {_question(servers)}", flush=True)
         _show(servers, queries, seconds, stopping)
     print(next_steps())
+
+
+def _question(servers: str) -> str:
+    """Return a line to type: it works as it is for as long as the demo runs."""
+    return f'moldau sql -b {servers} -e "SELECT user, sum(amount) FROM orders GROUP BY user"'
 
 
 @contextmanager
@@ -121,7 +127,10 @@ def _show(
                 left = f"starting for {now - began:.0f} s"
             else:
                 left = f"{max(0.0, until - now):.0f} s left"
-            screen.draw(f"moldau demo on {servers}: {left}, Ctrl-C ends it")
+            screen.draw(
+                f"moldau demo on {servers}: {left}, Ctrl-C ends it\n"
+                f"Meanwhile, in another terminal: moldau sql -b {servers}"
+            )
 
 
 def _check(queries: "list[StreamingQuery]") -> None:

@@ -13,12 +13,12 @@ LINES_AROUND: Final = 3
 """Of each table: a blank line, its title and its head."""
 HEADS: Final = {
     "orders-enriched": ("order", "user", "name", "city", "amount"),
-    "totals": ("minute", "user", "total"),
+    "minute-totals": ("minute", "user", "total"),
     "views": ("minute", "page", "views"),
 }
 TITLES: Final = {
     "orders-enriched": "Orders, joined with the table of users",
-    "totals": "What users have spent, a row per minute that is over",
+    "minute-totals": "What users have spent, a row per minute that is over",
     "views": "What was looked at, a row per minute that is over",
 }
 _HOME_AND_CLEAR: Final = "\033[H\033[J"
@@ -52,8 +52,8 @@ class Screen:
 
     def text(self) -> str:
         """Return all tables, with as many rows as the terminal has room for."""
-        # A line is above them, and the cursor stands below: what does not fit scrolls away.
-        room = (shutil.get_terminal_size().lines - 2) // len(HEADS) - LINES_AROUND
+        # Two lines are above them, and the cursor stands below: what does not fit scrolls away.
+        room = (shutil.get_terminal_size().lines - 3) // len(HEADS) - LINES_AROUND
         shown = max(1, min(ROWS_SHOWN, room))
         return "\n".join(
             f"\n{TITLES[topic]} (topic {topic})\n{table(head, list(self._rows[topic])[-shown:])}"
@@ -66,7 +66,7 @@ def cells_of(topic: str, row: Mapping[str, Any]) -> tuple[object, ...]:
     match topic:
         case "orders-enriched":
             return row["id"], row["user"], row["name"], row["city"], f"{row['amount']:.2f}"
-        case "totals":
+        case "minute-totals":
             return _minute(row), row["user"], f"{row['total']:.2f}"
         case _:
             return _minute(row), row["page"], row["views"]

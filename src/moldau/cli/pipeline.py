@@ -19,7 +19,8 @@ EXAMPLES = """examples:
   moldau pipeline stop shop
   moldau pipeline reset shop --query totals --to 2026-11-16T08:00
   moldau pipeline run orders.py --once --from 7d --until 1d --into '{query}-again'
-  moldau pipeline retry-dead-letters shop --topic orders"""
+  moldau pipeline retry-dead-letters shop --topic orders
+  moldau pipeline get users ann                      a table's row, of a server's view"""
 
 
 def make_parser() -> Parser:
@@ -72,7 +73,25 @@ def make_parser() -> Parser:
     retry.add_argument("--topic", metavar="TOPIC", help="only those of this topic (default: all)")
     add_json_option(retry)
     add_target_options(retry)
+    _add_get(add("get", "print the row of a key, from a server's view or from the topic"))
     return parser
+
+
+def _add_get(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", help="a table of the SQL server, or a topic")
+    parser.add_argument("key", metavar="KEY", help="a text or a number; JSON for several columns")
+    parser.add_argument("--from", dest="begin", metavar="TIME", help="windows that begin then")
+    parser.add_argument("--until", metavar="TIME", help="or later, and before then; in UTC")
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="who keeps the view: a SQL server, or `run --views-port` (default: the cluster's)",
+    )
+    parser.add_argument(
+        "--service", metavar="NAME", default="default", help="the SQL server's service (default)"
+    )
+    add_json_option(parser)
+    add_target_options(parser)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +139,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="serve metrics for Prometheus on 127.0.0.1; 0 chooses a port",
     )
     shown.add_argument(
+        "--views-port",
+        type=int,
+        metavar="PORT",
+        help="keep views of the app's tables, for `moldau pipeline get`, on 127.0.0.1; 0 chooses",
+    )
+    shown.add_argument(
         "--verbose", action="store_true", help="show all that Spark says when something fails"
     )
 
@@ -135,6 +160,10 @@ def _work(options: argparse.Namespace) -> int | None:
         from moldau.cli.pipeline_run import run_file
 
         return run_file(options)
+    if options.action == "get":
+        from moldau.cli.pipeline_get import get_row
+
+        return get_row(options)
     from moldau.cli import pipeline_actions
 
     work = {

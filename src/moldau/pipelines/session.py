@@ -47,7 +47,11 @@ def get_session(
         chosen |= _own_configs(master or "local[*]", is_quiet=is_quiet)
     for key, value in (chosen | dict(configs or {})).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    # A session that was there is active in other threads, and Spark finds our source and sink only
+    # in a thread's active one. To make a DataFrame is the public way to have it active in this.
+    session.createDataFrame([], "nothing int")
+    return session
 
 
 def _choose_python(master: str | None) -> None:

@@ -1,5 +1,6 @@
 """What the demo's shop invents, and how it is shown; tests/spark runs it."""
 
+import json
 import random
 import subprocess
 import sys
@@ -8,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from moldau.cli.demo_next import next_steps
+from moldau.cli.demo_next import SQL_FILE, next_steps
 from moldau.cli.demo_screen import Screen
 from moldau.cli.demo_shop import USERS, Shop
+from moldau.pipelines.sql.local.json_exact import read_json
+from moldau.pipelines.sql.local.types import parse_type
+from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.statements import CreateSource, relation_of
 
 ROWS = {
     "orders-enriched": {"id": "o1", "user": "ann", "name": None, "city": None, "amount": 3.5},
-    "totals": {
+    "minute-totals": {
         "user": "ann",
         "total": 9.0,
         "window": {"start": "2026-11-16T08:00:00.000000Z", "end": "2026-11-16T08:01:00.000000Z"},
@@ -44,7 +49,7 @@ def test_rows_are_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture
     assert screen.is_full
     assert capsys.readouterr().out.splitlines() == [
         "orders-enriched: o1 ann - - 3.50",
-        "totals: 08:00 ann 9.00",
+        "minute-totals: 08:00 ann 9.00",
         "views: 08:00 / 2",
     ]
 
@@ -54,7 +59,7 @@ def test_a_terminal_is_drawn_anew(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     screen = Screen()
-    screen.add("totals", ROWS["totals"])
+    screen.add("minute-totals", ROWS["minute-totals"])
     assert capsys.readouterr().out == ""
     screen.draw("moldau demo")
     shown = capsys.readouterr().out
@@ -101,3 +106,25 @@ def test_without_spark_it_says_what_to_install() -> None:
     assert done.stderr == (
         "moldau: moldau needs PySpark 4.2 or newer: pip install 'moldau[spark]'\n"
     )
+
+
+def test_the_demo_feeds_the_topics_of_its_sql() -> None:
+    """Every column of shop.sql is in the records, and decodes: tests/spark runs the file."""
+    shop = Shop(random.Random(1))
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    events = {event.topic: event for event in (*shop.open(), *shop.happen(noon))}
+    declared = [each for each in parse(SQL_FILE.read_text()) if isinstance(each, CreateSource)]
+    assert {relation_of(each).topic for each in declared} == {"orders", "users"}
+    for relation in map(relation_of, declared):
+        event = events[relation.topic]
+        assert event.key is not None
+        assert [each.type for each in relation.keys] == ["string"]
+        fields = [(each.name, parse_type(each.type)) for each in relation.values]
+        read = read_json(json.dumps(event.value).encode(), fields)
+        assert None not in read.values(), read
+
+
+def test_all_copies_of_the_file_are_the_same() -> None:
+    text = SQL_FILE.read_text()
+    assert Path("tests/golden/sql/shop.sql").read_text() == text
+    assert f"```sql\n{text}```" in Path("docs/sql.md").read_text()

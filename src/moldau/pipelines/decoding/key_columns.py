@@ -24,16 +24,20 @@ KEY_JSON: Final = {
 }
 
 
-def key_column(schema: StructType, names: Sequence[str]) -> Column:
+def key_column(
+    schema: StructType, names: Sequence[str], called: Sequence[str] | None = None
+) -> Column:
     """Return a key's bytes, computed in the JVM: one column's, or JSON of a struct or of several.
 
-    A string, int, long or binary has the bytes of Java's serializer for it.
+    A string, int, long or binary has the bytes of Java's serializer for it. Several columns may be
+    `called` something else in their JSON: it has names, and those of two sides of a join differ.
     """
     for name in names:
         if name not in schema.names:
             raise PipelineError(f"key {name}: the rows have {', '.join(schema.names)}")
     if len(names) != 1:
-        return _json(F.struct(*map(_quoted, names)))
+        fields = zip(names, called or names, strict=True)
+        return _json(F.struct(*(_quoted(name).alias(field) for name, field in fields)))
     return _encoded(_quoted(names[0]), schema[names[0]].dataType, names[0])
 
 

@@ -1,6 +1,7 @@
 """A shop: orders with who made them, what each user spends in a minute, what is looked at.
 
 `moldau demo` feeds and runs it; with a broker of your own: moldau pipeline run shop.py
+shop.sql beside it is a shop on the same topics, for `moldau sql`.
 """
 
 from moldau.pipelines import App
@@ -18,7 +19,7 @@ users = app.table("users", key="user string", schema="name string, city string")
 app.to(app.join(orders, users, on="user", how="left"), "orders-enriched", key="id")
 
 totals = orders.groupBy("user", F.window("at", "1 minute")).agg(F.sum("amount").alias("total"))
-app.to(totals, "totals", key=["user", "window"], emit="final")
+app.to(totals, "minute-totals", key=["user", "window"], emit="final")
 
 clicks = app.stream(
     "clicks",

@@ -29,9 +29,9 @@ from moldau.pipelines.streams.outputs import encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
 from moldau.pipelines.streams.sources import (
-    METADATA,
     Cluster,
     check_format,
+    check_metadata,
     load_rows,
     read_key,
     with_event_time,
@@ -83,6 +83,7 @@ class App:
         )
         self._spark: SparkSession | None = None
         self._sources: list[Source] = []
+        self._tables: list[TopicTable] = []
         self._queries: list[Query] = []
         self._dead_letters: Query | None = None
         self._running: dict[str, StreamingQuery] = {}
@@ -110,6 +111,11 @@ class App:
         return tuple(self._sources)
 
     @property
+    def tables(self) -> tuple[TopicTable, ...]:
+        """The topics that are read as tables."""
+        return tuple(self._tables)
+
+    @property
     def queries(self) -> tuple[Query, ...]:
         """The queries that were declared, and that for dead letters if a source has any."""
         sources = find_dead_letter_sources(self._sources)
@@ -135,18 +141,19 @@ class App:
         watermark: str | None = None,
         on_error: OnError | None = None,
         starting: str = "earliest",
-        metadata: bool = False,
+        metadata: bool | Sequence[str] = False,
         options: Mapping[str, object] | None = None,
     ) -> DataFrame:
         """Return a topic's records as a streaming DataFrame, for every operation of PySpark.
 
         Its columns are those of `key`, as in `"user string"`, those of the value, and with
-        `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`.
+        `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`,
+        or those of them that it names, without the dash: `metadata=["timestamp"]`.
         A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
         """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
-        columns = METADATA if metadata else ()
+        columns = check_metadata(metadata)
         needed = (*columns, *time_columns(columns, self._run))
         rows = load_rows(spark, self._cluster, source, self._run, needed)
         timed = with_event_time(rows, event_time, watermark)
@@ -187,12 +194,14 @@ class App:
         *,
         format: str = "json",  # noqa: A002 - as Spark calls it
         on_error: OnError | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> Table:
         """Return a topic of which the latest value of each key counts, to look at or to join."""
         spark = self.spark  # Schemas are parsed by it.
-        source = self._source(topic, schema, key, format, on_error)
+        source = self._source(topic, schema, key, format, on_error, options=options)
         table = TopicTable(spark, self._cluster, source)
         self._sources.append(source)
+        self._tables.append(table)
         return table
 
     @overload
@@ -252,6 +261,23 @@ class App:
         window once, when the watermark passes it, or `changes`, every batch's new results. Of a
         table, all changes are written, by its own key.
         """
+        query = self.declare(rows, topic, key=key, emit=emit, name=name, partitions=partitions)
+        growth = describe_growth(query.plan)
+        if growth is not None:
+            warnings.warn(f"query {query.name}: {growth}", GrowingStateWarning, stacklevel=2)
+        return query
+
+    def declare(
+        self,
+        rows: DataFrame | Table,
+        topic: str,
+        *,
+        key: str | Sequence[str] | None = None,
+        emit: Emit | None = None,
+        name: str | None = None,
+        partitions: int | None = None,
+    ) -> Query:
+        """Declare a query as `to` does, without a warning: SQL says by itself what it keeps."""
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):
             if keys or emit == "final":
@@ -276,9 +302,6 @@ class App:
         query = Query(
             query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
         )
-        growth = describe_growth(plan)
-        if growth is not None:
-            warnings.warn(f"query {query_name}: {growth}", GrowingStateWarning, stacklevel=2)
         self._queries.append(query)
         return query
 

@@ -120,13 +120,17 @@ class Checkpoints:
 
     def reset(self, query_name: str, to: str) -> None:
         """Forget how far a query has come; it begins at earliest, latest, or milliseconds."""
+        self.delete(query_name)
+        self._write_starting(self._read_starting() | {query_name: to})
+
+    def delete(self, query_name: str) -> None:
+        """Delete a query's checkpoint, with its state."""
         if not self.is_local:
             raise PipelineError(
                 f"{self.of(query_name)} is not on this machine: delete it there, then "
                 f"{self._path(query_name)}"
             )
         shutil.rmtree(self._path(query_name), ignore_errors=True)
-        self._write_starting(self._read_starting() | {query_name: to})
 
     def note_started(self, query_name: str) -> None:
         """Forget where a query was to begin: it has a checkpoint now."""

@@ -75,7 +75,8 @@ def join_stream(
     check_names("join", stream.columns, table.value.names)
     event = find_event_time(stream.schema) if late == "drop" else None
     event_type = event.dataType if event else TimestampType()
-    sides = _packed_stream(stream, names, event, how).unionAll(
+    key = key_column(stream.schema, names, table.key.names)
+    sides = _packed_stream(stream, key, names, event, how).unionAll(
         table.packed_changes().withColumn(EVENT, F.lit(None).cast(event_type))
     )
     output = StructType(
@@ -158,7 +159,7 @@ def find_event_time(schema: StructType) -> StructField | None:
 
 
 def _packed_stream(
-    stream: DataFrame, names: Sequence[str], event: StructField | None, how: str
+    stream: DataFrame, key: Column, names: Sequence[str], event: StructField | None, how: str
 ) -> DataFrame:
     # A null is equal to nothing, also as one of several columns.
     is_whole = F.lit(True)  # noqa: FBT003
@@ -167,7 +168,7 @@ def _packed_stream(
     if how == "inner":
         stream = stream.filter(is_whole)
     return stream.select(
-        F.when(is_whole, key_column(stream.schema, names)).alias(KEY),
+        F.when(is_whole, key).alias(KEY),
         F.lit(None).cast(PLACE_TYPE).alias(PLACE),
         pack(F.struct(*map(column, stream.columns))).alias(ROW),
         (column(event.name) if event else F.lit(None).cast("timestamp")).alias(EVENT),

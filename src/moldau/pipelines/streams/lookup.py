@@ -28,7 +28,7 @@ class Lookup:
         self, cluster: Cluster, source: Source, key: StructType, value: StructType
     ) -> None:
         self._source = source
-        self._key_types = {each.name: each.dataType.simpleString() for each in key.fields}
+        self.key_types = {each.name: each.dataType.simpleString() for each in key.fields}
         self._value = value
         self._options = read_source_options(
             {**cluster.options, "subscribe": source.topic, "columns": "key,value"}
@@ -36,7 +36,7 @@ class Lookup:
 
     def get(self, key: object) -> dict[str, Any] | None:
         """Return the latest value that decodes, None if that is a tombstone or there is none."""
-        wanted = encode_key(self._key_types, key)
+        wanted = encode_key(self.key_types, key)
         for data in reversed(list(self._find(wanted))):
             if data is None:
                 return None
@@ -44,11 +44,22 @@ class Lookup:
                 return self._decode(data)
             except ValueError as error:
                 if self._source.on_error == "fail":
-                    raise PipelineError(
-                        f"topic {self._source.topic}, key {key!r} does not decode: "
-                        f"{in_one_line(error)}"
-                    ) from error
+                    raise self._refusal(key, error) from error
         return None
+
+    def decode(self, key: object, data: bytes) -> dict[str, Any] | None:
+        """Return a key's value; `PipelineError` if it does not decode."""
+        try:
+            return self._decode(data)
+        except ValueError as error:
+            if self._source.on_error == "fail":
+                raise self._refusal(key, error) from error
+            # What was before it still counts, and only the topic has that.
+            return self.get(key)
+
+    def _refusal(self, key: object, error: ValueError) -> PipelineError:
+        words = in_one_line(error)
+        return PipelineError(f"topic {self._source.topic}, key {key!r} does not decode: {words}")
 
     def _find(self, wanted: bytes) -> Iterator[bytes | None]:
         """Yield all values of a key, from the log's beginning on."""

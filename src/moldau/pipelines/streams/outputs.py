@@ -1,8 +1,7 @@
 """Rows as a topic's records: their keys, their values, and the query that writes them."""
 
-import io
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -20,11 +19,18 @@ def explain(rows: DataFrame) -> Plan:
             "these rows are a batch, and a query needs a stream: begin with app.stream, or write "
             'them with rows.write.format("moldau")'
         )
-    # There is no other public way to the plan that Spark Connect has as well.
-    text = io.StringIO()
-    with redirect_stdout(text):
-        rows.explain(extended=True)
-    return read_plan(text.getvalue())
+    return read_plan(explain_text(rows))
+
+
+def explain_text(rows: DataFrame) -> str:
+    """Return what `rows.explain(extended=True)` prints, while other threads print as well."""
+    # There is no public way to this text: both of these are what `explain` itself does.
+    connect: Any = getattr(rows, "_explain_string", None)
+    if connect is not None:
+        return str(connect(extended=True))
+    classic: Any = rows
+    utils = classic._sc._jvm.PythonSQLUtils  # noqa: SLF001
+    return str(utils.explainString(classic._jdf.queryExecution(), "extended"))  # noqa: SLF001
 
 
 def encode(rows: DataFrame, key: Sequence[str]) -> DataFrame:

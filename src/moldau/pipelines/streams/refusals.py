@@ -15,6 +15,11 @@ _WAYS_OUT: Final = {
         "without a watermark an aggregate never ends; give app.stream event_time and watermark and "
         'group by a window of that time, or use emit="changes"'
     ),
+    "join between two streaming DataFrame/Datasets is not supported without a watermark": (
+        "an outer join of two streams has to know when a row will find no other: give both "
+        "event_time and watermark, and the join a bound, as in b.at BETWEEN a.at AND a.at + "
+        "INTERVAL 1 HOUR"
+    ),
     "STATE_STORE_MULTIPLE_COLUMN_FAMILIES": (
         "joins with tables keep their state in RocksDB, and this session does not; set "
         "spark.sql.streaming.stateStore.providerClass to org.apache.spark.sql.execution.streaming."

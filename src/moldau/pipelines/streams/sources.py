@@ -78,14 +78,25 @@ def check_format(source: Source) -> None:
         )
 
 
+def check_metadata(metadata: bool | Sequence[str]) -> tuple[str, ...]:  # noqa: FBT001
+    """Return which columns of records are wanted: all, none, or those that are named."""
+    if isinstance(metadata, bool):
+        return METADATA if metadata else ()
+    if unknown := [name for name in metadata if name not in METADATA]:
+        raise OptionError(f"metadata={unknown[0]}: {', '.join(METADATA)} are there")
+    return tuple(metadata)
+
+
 def load_rows(
     spark: SparkSession,
     cluster: Cluster,
     source: Source,
     run: RunOptions,
     columns: Sequence[str] = (),
+    *,
+    is_batch: bool = False,
 ) -> DataFrame:
-    """Return a stream's rows: the key's columns, the value's, and these of the record itself.
+    """Return a topic's rows: the key's columns, the value's, and these of the record itself.
 
     What does not decode is an error, or left out; `load_undecodable` has it then.
     """
@@ -97,6 +108,7 @@ def load_rows(
         run,
         decode_errors(source),
         (*(["key"] * has_key), "value", *columns),
+        is_batch=is_batch,
     )
     chosen = [*key_columns(source), *_value_columns(decoded)]
     rows = decoded.select(*chosen, *(F.col(name).alias(f"_{name}") for name in columns))
@@ -179,8 +191,15 @@ def _json_schemas(source: Source) -> dict[str, str | StructType]:
     if source.value_format == "json" and source.value_schema is not None:
         schemas["value"] = source.value_schema
     if source.key_format == "json" and source.key_schema is not None:
-        schemas["key"] = source.key_schema
+        schemas["key"] = _lone_struct(source.key_schema) or source.key_schema
     return schemas
+
+
+def _lone_struct(key_schema: str) -> StructType | None:
+    """Return the only column of a key if it is a struct: the key is its JSON, without a name."""
+    fields = parse_schema("key", key_schema).fields
+    kind = fields[0].dataType
+    return kind if len(fields) == 1 and isinstance(kind, StructType) else None
 
 
 def _decoding(source: Source, errors: DecodeErrors) -> dict[str, str]:
@@ -199,7 +218,7 @@ def key_columns(source: Source) -> list[Column]:
     """Return the columns that a decoded key has."""
     if source.key_schema is None:
         return []
-    if source.key_format == "json":
+    if source.key_format == "json" and _lone_struct(source.key_schema) is None:
         return [F.col("key.*")]
     (name,) = parse_schema("key", source.key_schema).names
     return [F.col("key").alias(name)]

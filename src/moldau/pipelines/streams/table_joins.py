@@ -69,7 +69,8 @@ class JoinedTable(Table):
     def changed_rows(self) -> DataFrame:
         """Return a stream of the joined rows that have changed, at most one of a key in a batch."""
         left = self._left.packed_changes().withColumn(IS_RIGHT, F.lit(False))  # noqa: FBT003
-        right = self._right.packed_changes().withColumn(IS_RIGHT, F.lit(True))  # noqa: FBT003
+        right = self._right.packed_changes(self.key.names)
+        right = right.withColumn(IS_RIGHT, F.lit(True))  # noqa: FBT003
         joined = left.unionAll(right).groupBy(KEY)
         changed = joined.transformWithState(TableJoiner(self._how), OUTPUT, "append", "none")
         rows = unpack(changed, {LEFT: self._left.value, RIGHT: self._right.value})

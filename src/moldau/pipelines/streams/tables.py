@@ -16,6 +16,7 @@ from moldau.pipelines.streams.lookup import Lookup
 from moldau.pipelines.streams.packing import pack
 from moldau.pipelines.streams.run_options import RunOptions
 from moldau.pipelines.streams.sources import Cluster, decode_errors, key_columns, load_records
+from moldau.pipelines.views.at_hand import find_at_hand
 
 IS_DELETED: Final = "is_deleted"
 KEY: Final = "__key"
@@ -63,10 +64,13 @@ class Table(ABC):
         value = F.to_json(column(VALUE), KEY_JSON)
         return self.changed_rows().select(*self._keys(), value.alias("value"))
 
-    def packed_changes(self) -> DataFrame:
-        """Return a stream for a join: the key's bytes, where the record is, its row as a text."""
+    def packed_changes(self, called: Sequence[str] | None = None) -> DataFrame:
+        """Return a stream for a join: the key's bytes, where the record is, its row as a text.
+
+        `called` is what the other side calls the columns of the key.
+        """
         rows = self.changed_rows()
-        key = key_column(rows.schema, self.key.names).alias(KEY)
+        key = key_column(rows.schema, self.key.names, called).alias(KEY)
         return rows.select(key, PLACE, pack(column(VALUE)).alias(ROW))
 
     def _keys(self) -> list[Column]:
@@ -86,6 +90,7 @@ class TopicTable(Table):
         # Half a table is none, wherever the streams beside it begin.
         self._source = replace(source, starting="earliest")
         self.topic = source.topic
+        self.format = source.value_format
         rows = self.changed_rows().schema
         value = rows[VALUE].dataType
         assert isinstance(value, StructType)
@@ -111,10 +116,16 @@ class TopicTable(Table):
     def get(self, key: object) -> dict[str, Any] | None:
         """Return the latest value of a key, None if there is none.
 
-        No Spark job runs for it: the client reads the key's partition, all of it, so this is for
-        tests and for a look now and then. A key of several columns is a tuple or a dict.
+        No Spark job runs for it. Where this process keeps a view of the topic that has caught up,
+        as `moldau pipeline run --views-port` does, that answers. Else the client reads the key's
+        partition, all of it, which is for tests and for a look now and then. A key of several
+        columns is a tuple or a dict.
         """
-        return Lookup(self._cluster, self._source, self.key, self.value).get(key)
+        lookup = Lookup(self._cluster, self._source, self.key, self.value)
+        view = find_at_hand(self._cluster.bootstrap, self.topic, lookup.key_types)
+        if view is not None and (answer := view.get(key)).caught_up:
+            return None if answer.row is None else lookup.decode(key, answer.row.value)
+        return lookup.get(key)
 
     def _load(self, *, is_batch: bool) -> DataFrame:
         source = self._source

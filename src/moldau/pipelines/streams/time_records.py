@@ -24,10 +24,13 @@ def without_time_records(
     """Return rows, with these columns of records, without those that only tell the time.
 
     They have passed the watermark by then. The optimizer would have them dropped before it, but
-    for a condition that looks at the column of the time.
+    for a condition that looks at the column of the time; and it would have the app's own filters
+    drop them there, for which they have no values, but for a condition that may change its mind.
     """
     header = f"_{_HEADERS}"
     is_time = F.exists(header, lambda each: each["key"] == TIME_HEADER)
     is_row = ~F.coalesce(is_time, F.lit(False))  # noqa: FBT003
-    kept = rows.filter(is_row if event_time is None else is_row | F.col(event_time).isNull())
+    if event_time is not None:
+        is_row = (is_row | F.col(event_time).isNull()) & (F.spark_partition_id() >= 0)
+    kept = rows.filter(is_row)
     return kept if _HEADERS in columns else kept.drop(header)

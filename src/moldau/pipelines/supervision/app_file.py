@@ -19,7 +19,15 @@ those of a program do; of a module they would only be the names, which workers c
 
 
 def load_app(file: str, name: str | None = None) -> App:
-    """Run a file, and return the app that it makes; `PipelineError` says what is wrong with it."""
+    """Run a file, and return the app that it makes; `PipelineError` says what is wrong with it.
+
+    Of a file with SQL (`.sql`), the queries that run for ever are the app, named as the file is.
+    """
+    if file.endswith(".sql"):
+        # It stands on apps, and not the other way round but here.
+        from moldau.pipelines.sql.spark.file_app import load_sql_app  # noqa: PLC0415
+
+        return load_sql_app(file, name)
     found = {id(each): each for each in _run(file).values() if isinstance(each, App)}
     apps = [app for app in found.values() if name in (None, app.name)]
     if len(apps) == 1:

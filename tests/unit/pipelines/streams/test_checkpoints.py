@@ -36,6 +36,17 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mounted.local_folder == Path("/mnt/x/shop")
 
 
+def test_a_checkpoint_is_deleted_as_if_it_had_not_been(tmp_path: Path) -> None:
+    checkpoints = Checkpoints("shop", str(tmp_path))
+    begin(checkpoints, QUERY)
+    checkpoints.delete("totals")
+    assert not Path(checkpoints.of("totals")).exists()
+    assert checkpoints.starting() is None
+    checkpoints.delete("totals")
+    with pytest.raises(PipelineError, match="is not on this machine"):
+        Checkpoints("shop", "hdfs://host/path").delete("totals")
+
+
 def test_a_query_goes_on_from_its_own_checkpoint(tmp_path: Path) -> None:
     checkpoints = Checkpoints("shop", str(tmp_path))
     assert checkpoints.claim(QUERY)

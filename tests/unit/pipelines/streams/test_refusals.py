@@ -20,6 +20,13 @@ from moldau.pipelines.streams.refusals import explain_refusal
             "This output mode is not supported for streaming aggregations without watermark on",
             'emit="changes"',
         ),
+        (
+            (
+                "LeftOuter join between two streaming DataFrame/Datasets is not supported without "
+                "a watermark in the join keys, or a watermark on the nullable side"
+            ),
+            "b.at BETWEEN a.at AND",
+        ),
         ("[UNSUPPORTED_FEATURE.STATE_STORE_MULTIPLE_COLUMN_FAMILIES] The", "RocksDB"),
     ],
 )

@@ -1,0 +1,104 @@
+"""What `moldau pipeline get` does: a key's row, of a server's view or from the topic itself."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moldau.cli.frame import FAILED, FINE
+from moldau.cli.printing import Progress, print_json
+from moldau.cli.sql_discovery import find_server
+from moldau.cli.sql_table import RowTable
+from moldau.cli.target import DEFAULT_SERVER, client_config
+from moldau.client.admin import Admin
+from moldau.client.errors import KafkaError
+from moldau.pipelines.sql.catalog_topic import CatalogTopic, topic_name
+from moldau.pipelines.sql.definitions import RELATION, folded, read_definition
+from moldau.pipelines.sql.http_client import ServerClient
+from moldau.pipelines.sql.json_lines import plain
+from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.view_keys import key_of
+from moldau.pipelines.views.key_shape import KeyShape
+from moldau.pipelines.views.scanning import scan_key
+
+
+def get_row(options: argparse.Namespace) -> int:
+    """Print a key's rows; return the exit code: 1 if there are none."""
+    client = _server(options)
+    if client is None:
+        columns, rows = _scan(options)
+    else:
+        found = client.view(options.table, options.key, options.begin, options.until)
+        columns, rows = found["columns"], found["rows"]
+        state = "caught up" if found["caught_up"] else "NOT caught up"
+        offsets = ", ".join(f"{place}: {each}" for place, each in found["offsets"].items())
+        _say(f"view at {client.address}, {state}; offsets by partition {{{offsets}}}")
+    if options.json:
+        for row in rows:
+            print_json({each["name"]: cell for each, cell in zip(columns, row, strict=True)})
+    elif rows:
+        print("\n".join(RowTable(columns, is_live=False).lines(rows)))
+    else:
+        _say(f"{options.table} has no row of key {options.key}")
+    return FINE if rows else FAILED
+
+
+def _server(options: argparse.Namespace) -> ServerClient | None:
+    if options.server is not None:
+        return ServerClient(options.server)
+    # As it was typed nowhere, it may be another's: then the usual port is asked first.
+    is_anywhere = options.bootstrap_server == DEFAULT_SERVER
+    return find_server(options.bootstrap_server, options.service, is_anywhere=is_anywhere)
+
+
+def _scan(
+    options: argparse.Namespace,
+) -> tuple[Sequence[Mapping[str, str]], Sequence[Sequence[Any]]]:
+    servers = options.bootstrap_server
+    table = _declared(servers, options.service, options.table)
+    name = options.table if table is None else table.topic
+    where = (
+        "all of topic" if table is not None and _is_windowed(table) else "the key's partition of"
+    )
+    _say(f"no server runs: reading {where} {name}")
+    progress = Progress()
+    if table is None:
+        key = Column("key", "string", is_key=True)
+        table = Relation(name, Kind.TABLE, name, (key, Column("value", "string")), "string")
+    answers = scan_key(
+        {"bootstrap.servers": servers, **client_config(options)},
+        table.topic,
+        KeyShape({each.name: each.type for each in table.keys}),
+        key_of(table, options.key),
+        options.begin,
+        options.until,
+        lambda done, total: progress(f"{done:,} of {total:,} records read"),
+    )
+    progress.clear()
+    from moldau.cli.sql_parts import check_installed
+
+    check_installed()
+    from moldau.pipelines.sql.view_rows import RowReader
+
+    reader = RowReader(table)
+    columns = [{"name": each.name, "type": each.type} for each in reader.columns]
+    return columns, [[plain(cell) for cell in reader.read(row)] for row in answers.rows]
+
+
+def _is_windowed(table: Relation) -> bool:
+    return KeyShape({each.name: each.type for each in table.keys}).is_windowed
+
+
+def _declared(servers: str, service: str, name: str) -> Relation | None:
+    """Return a table as the service's catalog has it; None if there is no such thing."""
+    catalog = topic_name(service)
+    with Admin(servers) as admin:
+        if isinstance(admin.describe_topics([catalog])[catalog], KafkaError):
+            return None
+    changes = dict(CatalogTopic(servers, service).read())
+    value = changes.get(RELATION + folded(name))
+    return None if value is None else read_definition(value).relation
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,73 @@
+"""Whoever waits for an answer: may go away, and likes to hear how far it is."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+PROGRESS_SECONDS_MIN: Final = 0.25
+"""How often progress is told at most."""
+
+
+class CancelledError(Exception):
+    """The statement was cancelled; nobody is there to read this."""
+
+
+class Asker:
+    """Is cancelled once, from any thread; is told of progress by whoever works for it."""
+
+    def __init__(
+        self, tell: Callable[[int, int | None], None] = lambda _done, _total: None
+    ) -> None:
+        self._lock = threading.Lock()
+        self._gone = threading.Event()
+        self._calls: list[Callable[[], None]] = []
+        self._tell = tell
+        self._told = time.monotonic()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether to stop."""
+        return self._gone.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, but not if it is cancelled; return whether it is."""
+        return self._gone.wait(seconds)
+
+    def check(self) -> None:
+        """Raise if it is cancelled."""
+        if self._gone.is_set():
+            raise CancelledError
+
+    def progress(self, done: int, total: int | None = None) -> None:
+        """Tell how many records were read, and of how many; call it as often as is convenient."""
+        now = time.monotonic()
+        if now - self._told >= PROGRESS_SECONDS_MIN:
+            self._told = now
+            self._tell(done, total)
+
+    def on_cancel(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Have something called when it is cancelled, at once if it is already.
+
+        It is called in another thread, and must not wait long: `interrupt` of an engine. Call what
+        is returned when it is not needed any more.
+        """
+        with self._lock:
+            if not self._gone.is_set():
+                self._calls.append(call)
+                return lambda: self._forget(call)
+        call()
+        return lambda: None
+
+    def _forget(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            if call in self._calls:
+                self._calls.remove(call)
+
+    def cancel(self) -> None:
+        """Stop what is done for it."""
+        with self._lock:
+            self._gone.set()
+            calls, self._calls = self._calls, []
+        for call in calls:
+            call()

@@ -1,0 +1,69 @@
+"""Puts a server together: who answers, who runs, who keeps views, each made when it is needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from moldau.pipelines.sql.kafka_cluster import KafkaCluster
+from moldau.pipelines.sql.kept_views import KeptViews, WatchedCluster
+from moldau.pipelines.sql.lazy_spark import STARTING, LazyEngine, LazyRunner, Once
+from moldau.pipelines.sql.local.questions import LocalQuestions
+from moldau.pipelines.sql.ports import Engine, Runner
+from moldau.pipelines.sql.service import Ports
+from moldau.pipelines.sql.topic_printer import TopicPrinter
+from moldau.pipelines.sql.view_engine import ViewEngine
+
+DATA: Final = "data/sql"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Where a server's things are."""
+
+    servers: str
+    say: Callable[[str], None]
+    """Hears what whoever has started the server should know."""
+    service: str = "default"
+    data: Path = Path(DATA)
+    """A folder of this machine: views, and checkpoints unless they are elsewhere."""
+    checkpoints: str | None = None
+    """A folder or a URI that all of Spark's workers reach."""
+    master: str | None = None
+
+
+def make_ports(setup: Setup) -> Ports:
+    """Return all that a service needs; nothing of Spark is imported."""
+    config = {"bootstrap.servers": setup.servers}
+    views = KeptViews(setup.data / "views" / setup.service, config, setup.say)
+    local = LocalQuestions(config)
+
+    def make_engine() -> Engine:
+        from moldau.pipelines.sql.spark.engine import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(setup.service, setup.servers, master=setup.master, infer=local.infer)
+
+    def make_runner() -> Runner:
+        from moldau.pipelines.sql.spark.runner import SparkRunner  # noqa: PLC0415
+
+        return SparkRunner(
+            setup.service,
+            setup.servers,
+            checkpoints=setup.checkpoints or str(setup.data / "checkpoints"),
+            master=setup.master,
+        )
+
+    told: list[str] = []
+
+    def tell() -> None:
+        if not told:
+            told.append(STARTING)
+            setup.say(STARTING)
+
+    return Ports(
+        WatchedCluster(KafkaCluster(setup.servers), views),
+        LazyRunner(Once(make_runner, tell)),
+        views,
+        TopicPrinter(setup.servers),
+        [ViewEngine(views), local, LazyEngine(Once(make_engine, tell))],
+    )

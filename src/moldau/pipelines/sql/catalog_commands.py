@@ -1,0 +1,60 @@
+"""What can be asked of the catalog; statements become these when their columns are known."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from moldau.pipelines.sql.relations import Kind, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """CREATE STREAM or TABLE over a topic."""
+
+    relation: Relation
+    statement: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAs:
+    """CREATE STREAM or TABLE ... AS SELECT.
+
+    If it is there and `if_not_exists`, a terminated query of the same statement goes on.
+    """
+
+    relation: Relation
+    statement: str
+    sources: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InsertSelect:
+    """INSERT INTO ... SELECT; a terminated query of the same statement goes on."""
+
+    sink: str
+    statement: str
+    sources: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """DROP STREAM or TABLE."""
+
+    kind: Kind
+    name: str
+    if_exists: bool = False
+    delete_topic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """TERMINATE; all queries without an id."""
+
+    id: str | None = None
+
+
+Command: TypeAlias = Declare | CreateAs | InsertSelect | Drop | Terminate

@@ -1,0 +1,125 @@
+"""The local engine as the server asks it: questions that end, and stateless ones that do not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
+from typing import Final
+
+import pyarrow as pa
+
+from moldau.client.sync_consumer import Consumer
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.local.answering import READ, LocalEngine
+from moldau.pipelines.sql.local.inference import infer_relation
+from moldau.pipelines.sql.local.pushing import check_stateless, push
+from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.local.types import from_arrow
+from moldau.pipelines.sql.ports import DeclinedError, Result, ResultColumn, Row
+from moldau.pipelines.sql.queries import AsOfTime, Names, TableUse
+from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.result_rows import rows_of
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.statements import Select
+
+ROWS_MAX: Final = 1000
+"""Of one batch of an answer."""
+
+
+class _LocalNames(Names):
+    """What the engine calls things: AS OF is back in its place, rowtime is the record's time."""
+
+    def table(self, use: TableUse) -> str:
+        """Return a table's name, as it was."""
+        name = super().table(use)
+        if use.as_of is None:
+            return name
+        if isinstance(use.as_of, AsOfTime):
+            at = use.as_of.at
+            zoned = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+            return f"{name} TIMESTAMP AS OF '{zoned.isoformat()}'"
+        return f"{name} VERSION AS OF '{use.as_of}'"
+
+    def rowtime(self, use: TableUse | None) -> str:
+        """Return the column with the record's time."""
+        del use
+        return "_timestamp"
+
+
+_NAMES: Final = _LocalNames()
+
+
+class LocalQuestions:
+    """DuckDB in this process, over what the client reads."""
+
+    def __init__(self, config: Mapping[str, object]) -> None:
+        self._config = dict(config)
+        self._engine = LocalEngine(config)
+
+    @property
+    def name(self) -> str:
+        """Return what `EXPLAIN` calls it."""
+        return "local"
+
+    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+        """Answer, or begin to."""
+        text, catalog = select.query.render(_NAMES), _catalog(snapshot)
+        try:
+            if select.emit is not None:
+                check_stateless(select, snapshot)
+                starting = session.get(AUTO_OFFSET_RESET)
+                schema, tables = push(self._config, text, catalog, starting, asker)
+                batches = _limited(map(_rows, tables), select.limit)
+                return Result(_columns(schema), batches, self.name)
+
+            def tell(done: int, total: int) -> None:
+                asker.check()
+                asker.progress(done, total)
+
+            found = self._engine.answer(text, catalog, progress=tell).rows
+        except GoesToSpark as refusal:
+            raise DeclinedError(refusal.reason) from None
+        batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))
+        return Result(_columns(found.schema), batches, self.name)
+
+    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+        """Return how it would answer."""
+        text, catalog = select.query.render(_NAMES), _catalog(snapshot)
+        if select.emit is not None:
+            try:
+                check_stateless(select, snapshot)
+            except GoesToSpark as refusal:
+                raise DeclinedError(refusal.reason) from None
+        found = self._engine.explain(text, catalog)
+        if not found.is_local:
+            raise DeclinedError(found.reason)
+        if select.emit is not None:
+            starting = session.get(AUTO_OFFSET_RESET)
+            return f"DuckDB in the server: records as they come, from {starting} on, one by one"
+        return f"DuckDB in the server: {found.reason}"
+
+    def infer(self, name: str) -> Relation | None:
+        """Return a topic that nobody has declared as a stream."""
+        with Consumer(config=self._config | READ) as consumer:
+            return infer_relation(consumer, name)
+
+
+def _catalog(snapshot: Snapshot) -> Mapping[str, Relation]:
+    return {each.name: each for each in snapshot.relations()}
+
+
+def _columns(schema: pa.Schema) -> tuple[ResultColumn, ...]:
+    return tuple(ResultColumn(each.name, str(from_arrow(each.type))) for each in schema)
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    return [row for batch in table.to_batches() for row in rows_of(batch)]
+
+
+def _limited(batches: Iterator[Sequence[Row]], limit: int | None) -> Iterator[Sequence[Row]]:
+    left = limit
+    for rows in batches:
+        yield rows if left is None else rows[:left]
+        if left is not None:
+            left -= min(left, len(rows))
+            if not left:
+                return

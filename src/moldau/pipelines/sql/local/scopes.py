@@ -1,0 +1,140 @@
+"""Names in a query, and what they stand for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.types import Type, quoted, text
+
+MARK: Final = "\x00"
+"""Where an aggregate's FILTER and OVER go in its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """An expression in DuckDB's SQL, and the type that Spark gives it."""
+
+    text: str
+    type: Type
+    literal: str | None = None
+    """The value, if it is written in the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A column of a source or of a result, by the name that users know."""
+
+    name: str
+    sql: Sql
+
+
+@dataclass(slots=True)
+class Source:
+    """What stands in a FROM: a relation, or a query in parentheses."""
+
+    alias: str
+    columns: Sequence[Named]
+    hidden: Sequence[Named] = ()
+    """Columns that `*` does not have."""
+    table: str = ""
+    """Of a relation: what DuckDB calls it."""
+    seen: Callable[[str], None] = lambda _: None
+    """Is told which columns are asked for."""
+
+    def find(self, name: str) -> Sql | None:
+        """Return a column; `QueryError` if there are two of that name."""
+        found = [each for each in (*self.columns, *self.hidden) if _equal(each.name, name)]
+        if len(found) > 1:
+            raise QueryError(f"column {name} of {self.alias} is ambiguous")
+        if not found:
+            return None
+        self.seen(found[0].name)
+        return found[0].sql
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that an expression can use."""
+
+    sources: list[Source] = field(default_factory=list)
+    outer: "Scope | None" = None
+    aliases: dict[str, Sql] = field(default_factory=dict)
+    """Of the SELECT list, and of windows in GROUP BY: for what no source has."""
+    merged: dict[str, Sql] = field(default_factory=dict)
+    """The columns that USING has made one of."""
+    filters: list[str] = field(default_factory=list)
+    """Conditions that functions bring with them."""
+
+    def resolve(self, parts: Sequence[str]) -> Sql:
+        """Return what a name with its qualifiers stands for."""
+        found = self._find(parts)
+        if found is None and self.outer is not None:
+            return self.outer.resolve(parts)
+        if found is None:
+            known = (each.name for source in self.sources for each in source.columns)
+            raise QueryError(
+                f"there is no column {'.'.join(parts)}: {', '.join(known) or 'nothing'} is there"
+            )
+        return found
+
+    def _find(self, parts: Sequence[str]) -> Sql | None:
+        if len(parts) > 1:
+            for source in self.sources:
+                if _equal(source.alias, parts[0]) and (found := source.find(parts[1])) is not None:
+                    return _inside(found, parts[2:])
+        name = parts[0].lower()
+        candidates = [self.merged[name]] if name in self.merged else []
+        if not candidates:
+            candidates = [sql for each in self.sources if (sql := each.find(parts[0])) is not None]
+        if len(candidates) > 1:
+            raise QueryError(f"column {parts[0]} is ambiguous: write which relation's")
+        if not candidates and name in self.aliases:
+            candidates = [self.aliases[name]]
+        return _inside(candidates[0], parts[1:]) if candidates else None
+
+    def star(self, alias: str | None) -> list[Named]:
+        """Return the columns of `*`, or of `alias.*`."""
+        sources = [each for each in self.sources if alias is None or _equal(each.alias, alias)]
+        if not sources:
+            what = "*" if alias is None else f"{alias}.*"
+            raise QueryError(f"{what}: there is no such relation in FROM")
+        columns: list[Named] = []
+        done: set[str] = set()
+        for source in sources:
+            for each in source.columns:
+                name = each.name.lower()
+                if alias is None and name in self.merged:
+                    if name not in done:
+                        # USING's columns come first, once.
+                        columns.insert(len(done), Named(each.name, self.merged[name]))
+                        done.add(name)
+                    continue
+                source.seen(each.name)
+                columns.append(each)
+        return columns
+
+
+def _inside(sql: Sql, fields: Sequence[str]) -> Sql:
+    for name in fields:
+        sql = field_of(sql, name)
+    return sql
+
+
+def field_of(sql: Sql, name: str) -> Sql:
+    """Return a struct's field."""
+    if sql.type.name != "struct":
+        raise GoesToSpark(f"a field {name} of {sql.type} is Spark's to find")
+    for known, part in sql.type.fields:
+        if _equal(known, name):
+            return Sql(f"struct_extract({sql.text}, {text(known)})", part)
+    raise QueryError(f"there is no field {name} in {sql.type}")
+
+
+def column(alias: str, name: str, its_type: Type) -> Sql:
+    """Return a column of a relation in DuckDB."""
+    return Sql(f"{quoted(alias)}.{quoted(name)}", its_type)
+
+
+def _equal(one: str, other: str) -> bool:
+    return one.lower() == other.lower()

@@ -1,0 +1,216 @@
+"""Spark's types, as far as this engine has the same: their names in DuckDB and in Arrow."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+
+DECIMAL_DIGITS_MAX: Final = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of Spark's, by the name that its DDL has for it."""
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+    parts: tuple["Type", ...] = ()
+    """Of an array its elements', of a map its keys' and values', of a struct its fields'."""
+    names: tuple[str, ...] = ()
+    """Of a struct's fields."""
+
+    def __str__(self) -> str:
+        match self.name:
+            case "decimal":
+                return f"decimal({self.precision},{self.scale})"
+            case "struct":
+                fields = (f"{name}: {part}" for name, part in self.fields)
+                return f"struct<{', '.join(fields)}>"
+            case _ if self.parts:
+                return f"{self.name}<{', '.join(map(str, self.parts))}>"
+            case _:
+                return self.name
+
+    @property
+    def fields(self) -> tuple[tuple[str, "Type"], ...]:
+        """A struct's fields."""
+        return tuple(zip(self.names, self.parts, strict=True))
+
+    @property
+    def is_integral(self) -> bool:
+        return self.name in INTEGRAL
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integral or self.name in ("float", "double", "decimal")
+
+    @property
+    def element(self) -> "Type":
+        """An array's element, or a map's value."""
+        return self.parts[-1]
+
+
+BOOLEAN: Final = Type("boolean")
+INT: Final = Type("int")
+BIGINT: Final = Type("bigint")
+DOUBLE: Final = Type("double")
+STRING: Final = Type("string")
+BINARY: Final = Type("binary")
+DATE: Final = Type("date")
+TIMESTAMP: Final = Type("timestamp")
+NULL: Final = Type("void")
+INTEGRAL: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+"""From narrow to wide, with the digits that Spark counts for each as a decimal."""
+HEADERS: Final = Type(
+    "array", parts=(Type("struct", parts=(STRING, BINARY), names=("key", "value")),)
+)
+
+_DUCKDB: Final = {
+    "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER",
+    "bigint": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR",
+    "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP", "void": "INTEGER",
+}  # fmt: skip
+_ARROW: Final = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
+    "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
+    "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
+    "void": pa.null(),
+}  # fmt: skip
+_PARSED: Final = {
+    "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int",
+    "BIGINT": "bigint", "FLOAT": "float", "DOUBLE": "double", "TEXT": "string",
+    "VARCHAR": "string", "BINARY": "binary", "DATE": "date", "TIMESTAMPTZ": "timestamp",
+    "TIMESTAMP": "timestamp", "TIMESTAMPLTZ": "timestamp",
+}  # fmt: skip
+
+
+def parse_type(ddl: str) -> Type:
+    """Read a type as Spark's DDL writes it."""
+    try:
+        return from_sqlglot(exp.DataType.build(ddl, dialect="spark"))
+    except SqlglotError:
+        raise QueryError(f"{ddl!r} is no type of Spark's") from None
+
+
+def from_sqlglot(given: exp.DataType) -> Type:
+    """Return a parsed type; `GoesToSpark` for one that this engine does not have."""
+    name = given.this.name
+    match name:
+        case "DECIMAL":
+            digits = [int(each.name) for each in given.expressions]
+            precision, scale = [*digits, *(10, 0)[len(digits) :]]
+            return Type("decimal", precision, scale)
+        case "ARRAY" | "LIST":
+            return Type("array", parts=tuple(map(from_sqlglot, given.expressions)))
+        case "MAP":
+            return Type("map", parts=tuple(map(from_sqlglot, given.expressions)))
+        case "STRUCT":
+            fields = given.expressions
+            parts = tuple(from_sqlglot(each.args["kind"]) for each in fields)
+            return Type("struct", parts=parts, names=tuple(each.name for each in fields))
+        case _ if name in _PARSED and not (name == "VARCHAR" and given.expressions):
+            return Type(_PARSED[name])
+        case _:
+            raise GoesToSpark(f"type {given.sql(dialect='spark').lower()} is Spark's alone")
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Return a text as SQL takes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def duckdb_type(given: Type) -> str:
+    """Return DuckDB's name. Times have no zone there: they are UTC's, as the session is."""
+    match given.name:
+        case "decimal":
+            return f"DECIMAL({given.precision},{given.scale})"
+        case "array":
+            return f"{duckdb_type(given.element)}[]"
+        case "map":
+            return f"MAP({', '.join(map(duckdb_type, given.parts))})"
+        case "struct":
+            fields = (f"{quoted(name)} {duckdb_type(part)}" for name, part in given.fields)
+            return f"STRUCT({', '.join(fields)})"
+        case name:
+            return _DUCKDB[name]
+
+
+def arrow_type(given: Type) -> pa.DataType:
+    """Return the Arrow type that Spark has for it, too."""
+    match given.name:
+        case "decimal":
+            return pa.decimal128(given.precision, given.scale)
+        case "array":
+            return pa.list_(arrow_type(given.element))
+        case "map":
+            return pa.map_(*map(arrow_type, given.parts))
+        case "struct":
+            return pa.struct([pa.field(name, arrow_type(part)) for name, part in given.fields])
+        case name:
+            return _ARROW[name]
+
+
+def from_arrow(given: pa.DataType) -> Type:
+    """Return the Spark type of what a decoder gives."""
+    for name, arrow in _ARROW.items():
+        if arrow == given:
+            return Type(name)
+    if pa.types.is_decimal(given):
+        return Type("decimal", given.precision, given.scale)
+    if pa.types.is_list(given):
+        return Type("array", parts=(from_arrow(given.value_type),))
+    if pa.types.is_map(given):
+        return Type("map", parts=(from_arrow(given.key_type), from_arrow(given.item_type)))
+    if pa.types.is_struct(given):
+        fields = [given.field(at) for at in range(given.num_fields)]
+        parts = tuple(from_arrow(field.type) for field in fields)
+        return Type("struct", parts=parts, names=tuple(field.name for field in fields))
+    raise GoesToSpark(f"type {given} is Spark's alone")
+
+
+def common_type(one: Type, other: Type) -> Type | None:
+    """Return what both become where they meet, by the rules of Spark's ANSI mode; None: nothing.
+
+    A text meets other types in Spark by a cast at run time, which is left to it.
+    """
+    if other in (one, NULL):
+        return one
+    if one == NULL:
+        return other
+    if {one.name, other.name} == {"date", "timestamp"}:
+        return TIMESTAMP
+    return _common_number(one, other) if one.is_numeric and other.is_numeric else None
+
+
+def _common_number(one: Type, other: Type) -> Type:
+    if one.is_integral and other.is_integral:
+        order = list(INTEGRAL)
+        return max(one, other, key=lambda each: order.index(each.name))
+    if "double" in (one.name, other.name) or "float" in (one.name, other.name):
+        return DOUBLE
+    left, right = as_decimal(one), as_decimal(other)
+    scale = max(left.scale, right.scale)
+    digits = max(left.precision - left.scale, right.precision - right.scale)
+    return decimal(digits + scale, scale)
+
+
+def as_decimal(given: Type) -> Type:
+    """Return the decimal that has all values of an integral type."""
+    return given if given.name == "decimal" else Type("decimal", INTEGRAL[given.name])
+
+
+def decimal(precision: int, scale: int) -> Type:
+    """Return a decimal; beyond 38 digits Spark trades scale for range, which is left to it."""
+    if precision > DECIMAL_DIGITS_MAX:
+        raise GoesToSpark(f"decimal({precision},{scale}) has more than {DECIMAL_DIGITS_MAX} digits")
+    return Type("decimal", precision, scale)

@@ -1,0 +1,298 @@
+"""Takes statements and yields answers: whoever runs inside a shell or behind HTTP is the same."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql import catalog_commands as commands
+from moldau.pipelines.sql import choosing, showing
+from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged, listing
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.catalog import (
+    Catalog,
+    CatalogError,
+    Decision,
+    DeleteCheckpoint,
+    DeleteTopic,
+    Effect,
+    EnsureTopic,
+    StartQuery,
+    StopQuery,
+)
+from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.insert_values import records_of
+from moldau.pipelines.sql.names import close_matches
+from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.ports import (
+    ChangeLog,
+    Cluster,
+    Engine,
+    Printer,
+    Runner,
+    RunState,
+    RunStatus,
+    ViewRows,
+    Views,
+)
+from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.statements import (
+    CreateAs,
+    CreateSource,
+    Describe,
+    Drop,
+    Explain,
+    InsertSelect,
+    InsertValues,
+    Print,
+    Select,
+    Set,
+    Show,
+    Shown,
+    Statement,
+    Terminate,
+    Unset,
+    relation_of,
+)
+
+OPENING_POLL_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Who does what the service decides."""
+
+    cluster: Cluster
+    runner: Runner
+    views: Views
+    printer: Printer
+    engines: Sequence[Engine]
+    """The first that takes a question answers it."""
+
+
+class Service:
+    """Executes statements, from many threads; what changes the catalog goes one after the other."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        log: ChangeLog,
+        ports: Ports,
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
+        self._catalog = catalog
+        self._snapshot = catalog.snapshot()
+        self._log = log
+        self._ports = ports
+        self._now_ms = now_ms
+        self._changing = threading.Lock()
+        self._opened = threading.Event()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return what is defined now."""
+        return self._snapshot
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this server runs the queries, and takes what changes the catalog."""
+        return self._opened.is_set()
+
+    def open(self, catalog: Catalog) -> None:
+        """Run the queries and the views of a catalog that nobody else changes any more.
+
+        Before, questions are answered by the catalog as it was, and changes wait.
+        """
+        self._catalog = catalog
+        snapshot = self._snapshot = catalog.snapshot()
+        self._ports.views.keep(snapshot.relations(Kind.TABLE))
+        for query in snapshot.queries.values():
+            if query.is_running:
+                self._ports.runner.start(query, snapshot)
+        self._opened.set()
+
+    def execute(self, statement: Statement, session: Session, asker: Asker) -> Iterator[Answer]:
+        """Yield a statement's answers; whoever gets a result reads it before going on."""
+        match statement:
+            case Select():
+                engines = self._ports.engines
+                yield choosing.select(engines, statement, self.snapshot, session, asker)
+            case Print():
+                yield self._ports.printer.print_topic(statement, session, asker)
+            case Describe(name=name, extended=extended):
+                yield from showing.describe(self.snapshot, name, self._status, extended=extended)
+            case Show(what=what):
+                yield self._show(what)
+            case Explain(subject=subject):
+                lines = self._explain(subject, session)
+                yield listing({"plan": "string"}, ((line,) for line in lines))
+            case Set(name=name, value=value):
+                changed = session.set(name, value)
+                yield SettingsChanged(f"{name} is {changed.get(name)} now", changed.values)
+            case Unset(name=name):
+                changed = session.unset(name)
+                yield SettingsChanged(f"{name} is {changed.get(name)} again", changed.values)
+            case InsertValues():
+                yield self._insert_values(statement)
+            case _:
+                yield Message(self._change(statement, session, asker))
+
+    def view(self, table: Relation, key: object, start: str | None, until: str | None) -> ViewRows:
+        """Return what the view of a table has of a key."""
+        return self._ports.views.get(table, key, start, until)
+
+    def _status(self, query_id: str) -> RunStatus:
+        if not self._opened.is_set():
+            return RunStatus(RunState.STARTING)
+        return self._ports.runner.status(query_id)
+
+    def _show(self, what: Shown) -> Answer:
+        match what:
+            case Shown.STREAMS:
+                return showing.show_relations(self.snapshot, Kind.STREAM)
+            case Shown.TABLES:
+                return showing.show_relations(self.snapshot, Kind.TABLE)
+            case Shown.TOPICS:
+                return showing.show_topics(self.snapshot, self._ports.cluster.topics())
+            case Shown.QUERIES:
+                return showing.show_queries(self.snapshot, self._status)
+
+    def _explain(self, subject: Statement | str, session: Session) -> list[str]:
+        match subject:
+            case str():
+                return self._explain_query(subject)
+            case Select():
+                return [*choosing.explain(self._ports.engines, subject, self.snapshot, session)]
+            case CreateAs() | InsertSelect():
+                plan = self._ports.runner.plan(subject, self.snapshot, session)
+                return ["Engine: spark", *plan.text.splitlines()]
+            case _:
+                word = subject.text.split(maxsplit=1)[0].upper()
+                raise CatalogError(f"{word} is done by the server: there is no plan to explain")
+
+    def _explain_query(self, query_id: str) -> list[str]:
+        snapshot = self.snapshot
+        found = {each.lower(): query for each, query in snapshot.queries.items()}
+        query = found.get(query_id.lower())
+        if query is None:
+            close = close_matches(query_id, snapshot.queries)
+            raise CatalogError(f"there is no query {query_id}{close}")
+        (statement,) = parse(query.statement)
+        assert isinstance(statement, CreateAs | InsertSelect)
+        plan = self._ports.runner.plan(statement, snapshot, Session(query.settings))
+        return [
+            f"Query: {query.id} ({query.desired})",
+            f"Statement: {showing.in_one_line(query.statement)}",
+            *plan.text.splitlines(),
+        ]
+
+    def _insert_values(self, statement: InsertValues) -> Message:
+        relation = self.snapshot.find(statement.name)
+        if relation is None:
+            known = [each.name for each in self.snapshot.relations()]
+            close = close_matches(statement.name, known)
+            raise CatalogError(f"there is no stream or table {statement.name}{close}")
+        records = records_of(statement, relation)
+        self._ports.cluster.write(relation.topic, records)
+        count = len(records)
+        return Message(f"{count} row{'s' if count != 1 else ''} inserted into {relation.name}")
+
+    # What changes the catalog.
+
+    def _change(self, statement: Statement, session: Session, asker: Asker) -> str:
+        while not self._opened.wait(OPENING_POLL_SECONDS):
+            asker.check()
+        with self._changing:
+            command = self._command(statement, session)
+            decision = self._catalog.decide(command, self._now_ms())
+            if isinstance(statement, InsertSelect):
+                # What cannot be run is not recorded.
+                self._ports.runner.plan(statement, self.snapshot, session)
+            for effect in decision.before:
+                self._perform(effect)
+            if decision.records:
+                self._log.append(decision.records)
+                for key, value in decision.records:
+                    self._catalog.replay(key, value)
+                # Whoever asks sees all of a change, or nothing of it.
+                self._snapshot = self._catalog.snapshot()
+            return decision.message + self._do_after(decision)
+
+    def _command(self, statement: Statement, session: Session) -> commands.Command:
+        match statement:
+            case CreateSource():
+                relation = relation_of(statement)
+                return commands.Declare(relation, statement.text, statement.if_not_exists)
+            case CreateAs():
+                return commands.CreateAs(
+                    self._sink_of(statement, session),
+                    statement.text,
+                    tuple(each.name for each in statement.query.tables),
+                    dict(session.values),
+                    statement.if_not_exists,
+                )
+            case InsertSelect():
+                sources = tuple(each.name for each in statement.query.tables)
+                return commands.InsertSelect(
+                    statement.name, statement.text, sources, dict(session.values)
+                )
+            case Drop():
+                return commands.Drop(
+                    statement.kind, statement.name, statement.if_exists, statement.delete_topic
+                )
+            case Terminate():
+                return commands.Terminate(statement.query_id)
+            case _:
+                raise AssertionError(f"{type(statement).__name__} changes nothing")
+
+    def _sink_of(self, statement: CreateAs, session: Session) -> Relation:
+        found = self.snapshot.find(statement.name)
+        if found is not None:
+            # It is refused, or left as it is: nobody needs to understand the query for that.
+            return replace(found, kind=statement.kind)
+        plan = self._ports.runner.plan(statement, self.snapshot, session)
+        said = statement.properties
+        return Relation(
+            statement.name,
+            statement.kind,
+            said.topic or statement.name,
+            plan.columns,
+            said.format or "json",
+            said.event_time or plan.event_time,
+            said.watermark or plan.watermark,
+            said.partitions,
+        )
+
+    def _do_after(self, decision: Decision) -> str:
+        """Do what is decided and recorded, all of it; return what went wrong, to be told."""
+        works: list[Callable[[], None]] = []
+        if decision.records:
+            # Before a topic goes, nobody follows it any more.
+            tables = self.snapshot.relations(Kind.TABLE)
+            works.append(partial(self._ports.views.keep, tables))
+        works += [partial(self._perform, effect) for effect in decision.after]
+        failures = []
+        for work in works:
+            try:
+                work()
+            except PipelineError as error:
+                failures.append(str(error))
+        return "".join(f"; but {each}" for each in failures)
+
+    def _perform(self, effect: Effect) -> None:
+        ports = self._ports
+        match effect:
+            case EnsureTopic(relation, may_create):
+                ports.cluster.ensure_topic(relation, may_create=may_create)
+            case StartQuery(query):
+                ports.runner.start(query, self.snapshot)
+            case StopQuery(query_id):
+                ports.runner.stop(query_id)
+            case DeleteCheckpoint(query_id):
+                ports.runner.delete_checkpoint(query_id)
+            case DeleteTopic(name):
+                ports.cluster.delete_topic(name)

@@ -1,0 +1,49 @@
+"""A SELECT that ends: topics as batches, and Spark's own SQL over them."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.spark.column_ddl import ddl_of
+from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
+from moldau.pipelines.sql.spark.running import run_sql
+from moldau.pipelines.sql.spark.sides import Find, Side, ViewNames, find_sides
+from moldau.pipelines.sql.spark.topic_places import ending_options
+from moldau.pipelines.streams.declared import Source
+from moldau.pipelines.streams.run_options import RunOptions
+from moldau.pipelines.streams.sources import Cluster, check_format, load_rows, read_key
+from moldau.pipelines.streams.tables import TopicTable
+
+
+def plan_bounded(spark: SparkSession, cluster: Cluster, query: Query, find: Find) -> DataFrame:
+    """Return what a SELECT without EMIT gives, as a batch that has not run yet."""
+    sides = find_sides(query, find)
+    views = {side.view: _open(spark, cluster, side) for side in sides}
+    return run_sql(spark, query.render(ViewNames(sides)), views)
+
+
+def _open(spark: SparkSession, cluster: Cluster, side: Side) -> DataFrame:
+    relation = side.relation
+    key_format, key_schema = read_key(ddl_of(relation.keys) or None)
+    source = Source(
+        relation.topic,
+        relation.format,
+        value_schema(relation),
+        key_format,
+        key_schema,
+        "fail",
+        "earliest",
+        ending_options(cluster, relation.topic, side.use.as_of),
+    )
+    check_format(source)
+    if side.is_table:
+        if side.has_rowtime:
+            raise PipelineError(
+                f"{side.called}.rowtime: the time of a table's rows is not kept; declare the "
+                "table with event_time"
+            )
+        rows = TopicTable(spark, cluster, source).snapshot()
+        return as_declared(rows, relation, has_rowtime=False)
+    times = ("timestamp",) if side.has_rowtime else ()
+    rows = load_rows(spark, cluster, source, RunOptions(), times, is_batch=True)
+    return as_declared(rows, relation, has_rowtime=side.has_rowtime)

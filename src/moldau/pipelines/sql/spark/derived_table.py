@@ -1,0 +1,64 @@
+"""A table that is made of another one's changes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.streams.tables import PLACE, VALUE, Table, column
+
+
+class DerivedTable(Table):
+    """Rows as `changed_rows` gives them: the key's columns, the place, the value or null."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        self._rows = rows
+        value = rows.schema[VALUE].dataType
+        assert isinstance(value, StructType)
+        self.key = StructType([each for each in rows.schema if each.name not in {VALUE, PLACE}])
+        self.value = value
+
+    def with_key_order(self, order: Sequence[int]) -> "DerivedTable":
+        """Return the table with the columns of its key in another order."""
+        keys = [column(self.key.names[place]) for place in order]
+        return DerivedTable(self._rows.select(*keys, PLACE, VALUE))
+
+    def changed_rows(self) -> DataFrame:
+        """Return the stream that it is made of."""
+        return self._rows
+
+    def snapshot(self) -> DataFrame:
+        """Refuse: it is in no topic yet."""
+        raise PipelineError("this table is in no topic: ask that which it is written to")
+
+    def get(self, key: object) -> dict[str, Any] | None:
+        """Refuse: it is in no topic yet."""
+        raise PipelineError(f"get({key!r}): this table is in no topic: ask that of its query")
+
+
+def flat_name(place: int, name: str) -> str:
+    """Return the name of a side's column among those of all sides."""
+    return f"_{place}_{name}"
+
+
+def flat_table(table: Table, relation: Relation, place: int) -> DerivedTable:
+    """Return a table whose value has the key's columns too, all under names of this side.
+
+    So a row that is not there is told from one that is, and two sides may have equal names.
+    """
+    rows = table.changed_rows()
+    keys = [column(name) for name in table.key.names]
+    values = [column(VALUE)[name] for name in table.value.names]
+    # A format without columns calls its only one `value`, whatever was declared; and where no
+    # column of the value was, there is a hidden one, which is left out.
+    names = [each.name for each in (*relation.keys, *relation.values)]
+    fields = [
+        field.alias(flat_name(place, name))
+        for field, name in zip([*keys, *values], names, strict=False)
+    ]
+    value = F.when(column(VALUE).isNotNull(), F.struct(*fields)).alias(VALUE)
+    return DerivedTable(rows.select(*keys, PLACE, value))

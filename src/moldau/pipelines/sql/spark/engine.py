@@ -1,0 +1,135 @@
+"""Spark as one who answers: what is large, what never ends, and what nobody else can do."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from moldau.pipelines.connector.options import PREFIX
+from moldau.pipelines.session import get_session
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.ports import Result, Row
+from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.spark.arrow_rows import collect, shown_columns
+from moldau.pipelines.sql.spark.bounded import plan_bounded
+from moldau.pipelines.sql.spark.plan_lines import describe_plan
+from moldau.pipelines.sql.spark.planning import Planned, Start, plan_query
+from moldau.pipelines.sql.spark.pushing import PushedRows
+from moldau.pipelines.sql.spark.running import refusal
+from moldau.pipelines.sql.spark.sides import Find, find_sides
+from moldau.pipelines.sql.spark.topic_places import latest_now
+from moldau.pipelines.sql.statements import Select
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.declared import Emit, Mode
+from moldau.pipelines.streams.emitting import choose_emit
+from moldau.pipelines.streams.outputs import explain
+from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.tables import VALUE, Table, column
+
+
+class SparkEngine:
+    """Answers by Spark: batches without EMIT, streams with it."""
+
+    def __init__(
+        self,
+        service: str,
+        bootstrap: str,
+        *,
+        master: str | None = None,
+        configs: Mapping[str, str] | None = None,
+        infer: Find | None = None,
+    ) -> None:
+        self._service = service
+        self._bootstrap = bootstrap
+        self._master = master
+        self._configs = dict(configs or {})
+        self._infer: Find = infer or (lambda _name: None)
+        client = {name: text for name, text in self._configs.items() if name.startswith(PREFIX)}
+        self._cluster = Cluster(bootstrap, client)
+
+    @property
+    def name(self) -> str:
+        """Return what `EXPLAIN` calls it."""
+        return "spark"
+
+    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+        """Begin to answer."""
+        if select.emit is None:
+            rows = plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
+            columns, shown = shown_columns(rows)
+            return Result(columns, _run(self._spark, shown, asker), self.name)
+        rows, mode = self._plan_stream(select, snapshot, session)
+        columns, shown = shown_columns(rows)
+        return Result(columns, PushedRows(shown, mode, select.limit, asker), self.name)
+
+    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+        """Return how it would answer."""
+        if select.emit is None:
+            sides = find_sides(select.query, self._find(snapshot))
+            topics = ", ".join(dict.fromkeys(side.relation.topic for side in sides))
+            plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
+            return f"Spark reads {topics or 'nothing'}, up to now or AS OF, as a batch"
+        rows, mode = self._plan_stream(select, snapshot, session)
+        return describe_plan(explain(rows), mode)
+
+    @property
+    def _spark(self) -> SparkSession:
+        configs = {k: v for k, v in self._configs.items() if not k.startswith(PREFIX)}
+        return get_session(self._service, self._master, configs)
+
+    def _find(self, snapshot: Snapshot) -> Find:
+        def find(name: str) -> Relation | None:
+            return snapshot.find(name) or self._infer(name)
+
+        return find
+
+    def _plan_stream(
+        self, select: Select, snapshot: Snapshot, session: Session
+    ) -> tuple[DataFrame, Mode]:
+        app = App(self._service, self._bootstrap, master=self._master, configs=self._configs)
+        find = self._find(snapshot)
+        start = self._start(select.query, find, session)
+        planned = plan_query(app, select.query, find, start)
+        rows = _as_rows(planned)
+        emit: Emit | None = None if select.emit is None else select.emit.value
+        return rows, choose_emit(explain(rows), emit)[1]
+
+    def _start(self, query: Query, find: Find, session: Session) -> Start:
+        if session.get(AUTO_OFFSET_RESET) != "latest":
+            return Start()
+        topics = {side.relation.topic for side in find_sides(query, find)}
+        return Start("latest", latest_now(self._cluster, sorted(topics)))
+
+
+def _as_rows(planned: Planned) -> DataFrame:
+    """Return a table's changes as rows: of one that is deleted, only the key is there."""
+    if not isinstance(planned.rows, Table):
+        return planned.rows
+    keys = planned.rows.key.names
+    return planned.rows.changed_rows().select(
+        *(
+            column(name) if name in keys else column(VALUE)[name].alias(name)
+            for name in planned.names
+        )
+    )
+
+
+def _run(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[Row]]:
+    tag = f"moldau-{uuid.uuid4().hex}"
+    forget = asker.on_cancel(lambda: _interrupt(spark, tag))
+    spark.addTag(tag)
+    try:
+        yield from collect(rows)
+    except PySparkException as error:
+        raise refusal(error) from error
+    finally:
+        spark.removeTag(tag)
+        forget()
+
+
+def _interrupt(spark: SparkSession, tag: str) -> None:
+    spark.interruptTag(tag)

@@ -1,0 +1,77 @@
+"""Relations as the streams and tables of an app."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.spark.column_ddl import ddl_of
+from moldau.pipelines.sql.spark.sides import NOTHING, ROWTIME
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.tables import Table, column
+
+_WITH_COLUMNS: Final = "json"
+_ELSEWHERE: Final = ("avro", "protobuf")
+
+
+def open_stream(
+    app: App,
+    relation: Relation,
+    *,
+    starting: str = "earliest",
+    has_rowtime: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return a relation's rows as they come, with the records' own times if they are asked for."""
+    has_watermark = relation.watermark is not None
+    rows = app.stream(
+        relation.topic,
+        value_schema(relation),
+        key=ddl_of(relation.keys) or None,
+        format=relation.format,
+        event_time=relation.event_time if has_watermark else None,
+        watermark=relation.watermark,
+        starting=starting,
+        metadata=("timestamp",) if has_rowtime else (),
+        options=options,
+    )
+    return as_declared(rows, relation, has_rowtime=has_rowtime)
+
+
+def as_declared(rows: DataFrame, relation: Relation, *, has_rowtime: bool) -> DataFrame:
+    """Return rows of a topic, keys first, under the names and in the order of the declaration."""
+    hidden = [ROWTIME] * has_rowtime
+    named = rows.toDF(*column_names(relation), *hidden)
+    declared = [each.name for each in relation.columns]
+    return named.select(*map(column, [*declared, *hidden]))
+
+
+def open_table(app: App, relation: Relation, options: Mapping[str, str] | None = None) -> Table:
+    """Return a relation as a table."""
+    return app.table(
+        relation.topic,
+        ddl_of(relation.keys),
+        value_schema(relation),
+        format=relation.format,
+        options=options,
+    )
+
+
+def value_schema(relation: Relation) -> str | None:
+    """Return the schema that the value decodes by, None for a format without."""
+    if relation.format in _ELSEWHERE:
+        raise PipelineError(
+            f"{relation.name}: {relation.format} decodes by a schema of its own, which SQL cannot "
+            "name yet; read it with app.stream, and write JSON for SQL"
+        )
+    if relation.format != _WITH_COLUMNS:
+        return None
+    return ddl_of(relation.values) or f"{NOTHING} boolean"
+
+
+def column_names(relation: Relation) -> list[str]:
+    """Return the names of the columns that a topic's rows have, keys first."""
+    values = [each.name for each in relation.values] or [NOTHING]
+    return [*(each.name for each in relation.keys), *values]

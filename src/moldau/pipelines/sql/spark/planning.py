@@ -1,0 +1,118 @@
+"""A query that runs for ever, from its text to rows that Spark has analysed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.spark.clauses import (
+    FromClause,
+    first_side,
+    read_from,
+    refuse_distinct,
+    select_of,
+)
+from moldau.pipelines.sql.spark.inputs import open_stream
+from moldau.pipelines.sql.spark.joined_rows import join_stream
+from moldau.pipelines.sql.spark.results import Chosen, grouping_of, window_name
+from moldau.pipelines.sql.spark.running import run_sql
+from moldau.pipelines.sql.spark.sides import HIDDEN, Find, Side, ViewNames, find_sides
+from moldau.pipelines.sql.spark.table_queries import select_table
+from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.tables import Table, column
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a SELECT gives."""
+
+    rows: DataFrame | Table
+    """A stream may have hidden columns, and two of one name."""
+    names: tuple[str, ...]
+    """The columns of the result; a table's key is among them."""
+    sides: tuple[Side, ...]
+    chosen: Chosen | None
+    """None where several SELECTs are one query."""
+    first: Side | None
+    """What stands behind FROM: the key and the time are its, if nothing is grouped."""
+    is_grouped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a query begins: in all of its streams, or at offsets by topic."""
+
+    at: str = "earliest"
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Options of the connector, by topic. A table that is joined is always read as a whole."""
+
+
+EARLIEST: Final = Start()
+
+
+def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> Planned:
+    """Return a query's rows: a stream, or a table if it reads tables only."""
+    refuse_distinct(query)
+    sides = find_sides(query, find)
+    for side in sides:
+        if side.is_table and side.has_rowtime:
+            raise PipelineError(
+                f"{side.called}.rowtime: the time of a table's rows is not kept; declare the "
+                "table with event_time"
+            )
+    select = select_of(query)
+    groups = grouping_of(select)
+    if not any(side.is_table for side in sides):
+        views = {side.view: _open(app, side, start) for side in sides}
+        rows = run_sql(app.spark, query.render(ViewNames(sides)), views)
+    else:
+        clause = read_from(query, sides)
+        if clause.first.is_table:
+            table, names = select_table(app, query, clause, start.options)
+            assert select is not None
+            chosen = Chosen(select, sides, names)
+            return Planned(table, names, sides, chosen, clause.first, is_grouped=False)
+        rows = _joined(app, query, clause, start, is_windowed=any(map(window_name, groups)))
+    names = tuple(name for name in rows.columns if not name.startswith(HIDDEN))
+    leading = first_side(query, sides)
+    result = None if select is None else Chosen(select, sides, names)
+    return Planned(rows, names, sides, result, leading, bool(groups))
+
+
+def _open(app: App, side: Side, start: Start) -> DataFrame:
+    return open_stream(
+        app,
+        side.relation,
+        starting=start.at,
+        has_rowtime=side.has_rowtime,
+        options=start.options.get(side.relation.topic),
+    )
+
+
+def _joined(
+    app: App, query: Query, clause: FromClause, start: Start, *, is_windowed: bool
+) -> DataFrame:
+    stream = _open(app, clause.first, start)
+    # Behind a window's watermark no row counts any more; without a window none is dropped.
+    is_timed = is_windowed and clause.first.relation.watermark is not None
+    view = join_stream(app, clause, stream, late="drop" if is_timed else "keep")
+    parts = take_apart(query.render(ViewNames(clause.sides)))
+    return run_sql(app.spark, parts.filtered(joined_source(clause.sides)), {JOINED: view})
+
+
+def without_hidden(rows: DataFrame) -> DataFrame:
+    """Return rows without the columns that `*` has brought of what nobody has named.
+
+    Two of one name are refused: a topic's columns are told apart by their names.
+    """
+    kept = [name for name in rows.columns if not name.startswith(HIDDEN)]
+    seen: set[str] = set()
+    for name in kept:
+        if name.lower() in seen:
+            raise PipelineError(f"there are two columns {name}: call one something else, with AS")
+        seen.add(name.lower())
+    return rows if len(kept) == len(rows.columns) else rows.select(*map(column, kept))

@@ -1,0 +1,195 @@
+"""Runs persistent queries on Spark, each supervised by itself: one that fails stops no other."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.ports import Plan, RunState, RunStatus
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.spark.plan_lines import describe_plan
+from moldau.pipelines.sql.spark.planning import EARLIEST, Start
+from moldau.pipelines.sql.spark.sinks import declare, plan_sink
+from moldau.pipelines.sql.statements import CreateAs, InsertSelect
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.checkpoints import Checkpoints
+from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.supervision.failures import Failure, failure_of
+from moldau.pipelines.supervision.progress import QueryStatus
+from moldau.pipelines.supervision.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+PLANNED: Final = "planned"
+"""A query's name while it is only looked at."""
+_STATES: Final = {
+    "starting": RunState.STARTING,
+    "running": RunState.RUNNING,
+    "waiting": RunState.WAITING,
+    "failed": RunState.FAILED,
+    # By itself a query does not end: somebody else has stopped it.
+    "stopped": RunState.FAILED,
+}
+
+
+class SparkRunner:
+    """Runs the queries of one SQL service, all in one Spark session.
+
+    Checkpoints are in BASE/SERVICE/QUERY, as those of an app that has the service's name.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        bootstrap: str,
+        *,
+        checkpoints: str | None = None,
+        master: str | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        self._service = service
+        self._bootstrap = bootstrap
+        self._checkpoints = checkpoints
+        self._master = master
+        self._configs = dict(configs or {})
+        self._lock = threading.Lock()
+        self._runs: dict[str, _Run] = {}
+
+    def plan(
+        self, statement: CreateAs | InsertSelect, snapshot: Snapshot, session: Session
+    ) -> Plan:
+        """Understand a query without running it."""
+        app = self._app()
+        sink = plan_sink(app, statement, snapshot.find, _start(session.values))
+        query = declare(app, sink, PLANNED)
+        relation = sink.relation
+        return Plan(
+            relation.columns,
+            describe_plan(query.plan, query.mode),
+            relation.event_time,
+            relation.watermark,
+        )
+
+    def start(self, query: PersistentQuery, snapshot: Snapshot) -> None:
+        """Have it run, from its checkpoint if it has one."""
+        run = _Run(query.id, lambda: self._declare(query, snapshot))
+        with self._lock:
+            assert query.id not in self._runs, f"{query.id} runs already"
+            self._runs[query.id] = run
+        run.start()
+
+    def stop(self, query_id: str) -> None:
+        """Return when it runs no more."""
+        with self._lock:
+            run = self._runs.pop(query_id, None)
+        if run is not None:
+            run.ask_to_stop()
+            run.wait()
+
+    def delete_checkpoint(self, query_id: str) -> None:
+        """Forget how far it has come."""
+        Checkpoints(self._service, self._checkpoints).delete(query_id)
+
+    def status(self, query_id: str) -> RunStatus:
+        """Tell how a query is."""
+        with self._lock:
+            run = self._runs.get(query_id)
+        return RunStatus(RunState.STARTING) if run is None else run.status
+
+    def close(self) -> None:
+        """Stop all, together."""
+        with self._lock:
+            runs = list(self._runs.values())
+            self._runs.clear()
+        for run in runs:
+            run.ask_to_stop()
+        for run in runs:
+            run.wait()
+
+    def _declare(self, query: PersistentQuery, snapshot: Snapshot) -> tuple[App, Query]:
+        (statement,) = parse(query.statement)
+        if not isinstance(statement, CreateAs | InsertSelect):
+            raise PipelineError(f"query {query.id}: {statement.text!r} does not run for ever")
+        app = self._app()
+        sink = plan_sink(app, statement, snapshot.find, _start(query.settings))
+        return app, declare(app, sink, query.id)
+
+    def _app(self) -> App:
+        return App(
+            self._service,
+            self._bootstrap,
+            checkpoints=self._checkpoints,
+            master=self._master,
+            configs=self._configs,
+        )
+
+
+def _start(settings: Mapping[str, str]) -> Start:
+    """Return where a new query begins: a table made of half a topic would be a surprise."""
+    at = settings.get(AUTO_OFFSET_RESET)
+    return EARLIEST if at is None else Start(at)
+
+
+class _Run:
+    """One query, and the thread that watches it."""
+
+    def __init__(self, query_id: str, declare_query: Callable[[], tuple[App, Query]]) -> None:
+        self._declare = declare_query
+        self._declared: tuple[App, Query] | None = None
+        self._supervisor = Supervisor([query_id], self._start, self)
+        self._thread = threading.Thread(
+            target=self._watch, name=f"moldau-sql-{query_id}", daemon=True
+        )
+        self._status = RunStatus(RunState.STARTING)
+        self._last_error: str | None = None
+
+    @property
+    def status(self) -> RunStatus:
+        """How it was a second ago."""
+        return self._status
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def ask_to_stop(self) -> None:
+        """Have it end soon."""
+        self._supervisor.ask_to_stop()
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self._thread.join()
+
+    def _watch(self) -> None:
+        try:
+            self._supervisor.run()
+        except Exception as error:  # noqa: BLE001 - nobody else would ever tell
+            self._status = RunStatus(RunState.FAILED, None, failure_of(error).line)
+        finally:
+            if self._declared is not None:
+                # What was read last is committed to the group now.
+                self._declared[0].stop()
+
+    def _start(self, _name: str) -> "StreamingQuery":
+        if self._declared is None:
+            self._declared = self._declare()
+        app, query = self._declared
+        return app.start_query(query)
+
+    # The supervisor's audience.
+
+    def show(self, statuses: Sequence[QueryStatus]) -> None:
+        """Keep how the query is."""
+        (status,) = statuses
+        lag = None if status.last is None else status.last.lag
+        self._status = RunStatus(_STATES[status.state], lag, status.reason or self._last_error)
+
+    def report(self, query: str, line: str) -> None:
+        """Leave it to `explain`: the line also says when it starts again."""
+
+    def explain(self, failure: Failure) -> None:
+        """Keep why it has failed, also when it runs again."""
+        self._last_error = failure.line

@@ -1,0 +1,31 @@
+"""Text for Spark, with DataFrames as its tables."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.spark.texts import as_template
+from moldau.pipelines.streams.refusals import explain_refusal
+from moldau.pipelines.supervision.failures import failure_of
+
+_PLACE: Final = re.compile(r"; line \d+ pos \d+;?.*$")
+_VIEW: Final = re.compile(r"`?(?:spark_catalog`?\.`?default`?\.`?)?_pyspark_[0-9a-f]{32}`?\.?")
+_HIDDEN: Final = re.compile(r"(?:`\w+`\.)?`__moldau_\w+`(?:, )?")
+
+
+def run_sql(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> DataFrame:
+    """Return what a SELECT gives; what Spark does not take is one line."""
+    try:
+        return spark.sql(as_template(text, list(views)), None, **views)
+    except PySparkException as error:
+        raise refusal(error) from error
+
+
+def refusal(error: Exception) -> PipelineError:
+    """Return what Spark refuses, in one line, without the names that were made up for it."""
+    line = explain_refusal(error) or failure_of(error).line
+    return PipelineError(_HIDDEN.sub("", _VIEW.sub("", _PLACE.sub("", line))).strip())

@@ -1,0 +1,198 @@
+"""Where the rows of a query that runs for ever go: the relation, its key, and what is written."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from moldau.pipelines.decoding.key_columns import key_column
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.queries import Emit
+from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.spark.column_ddl import type_of
+from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query, without_hidden
+from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
+from moldau.pipelines.sql.spark.sides import Find
+from moldau.pipelines.sql.statements import CreateAs, InsertSelect
+from moldau.pipelines.streams.app import App
+from moldau.pipelines.streams.declared import Emit as StreamEmit
+from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.emitting import choose_emit
+from moldau.pipelines.streams.outputs import explain, to_value
+from moldau.pipelines.streams.tables import VALUE, Table, column
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """What a query writes, and what that is."""
+
+    rows: DataFrame | Table
+    relation: Relation
+    emit: Emit | None = None
+    """Of a table of aggregates; None leaves the choice to the plan."""
+
+
+def plan_sink(
+    app: App, statement: CreateAs | InsertSelect, find: Find, start: Start = EARLIEST
+) -> Sink:
+    """Return what a statement writes; the sink of INSERT must be there."""
+    planned = plan_query(app, statement.query, find, start)
+    if isinstance(statement, InsertSelect):
+        return _plan_insert(statement, planned, find)
+    if statement.kind is Kind.TABLE:
+        return _plan_table(statement, planned)
+    return _plan_stream(statement, planned)
+
+
+def declare(app: App, sink: Sink, name: str) -> Query:
+    """Have an app write a sink's rows, by a query of this name."""
+    relation = sink.relation
+    if isinstance(sink.rows, Table):
+        return app.declare(sink.rows, relation.topic, name=name, partitions=relation.partitions)
+    rows = sink.rows
+    keys = [each.name for each in relation.keys]
+    # Encoded here: a column `value` is one of many in SQL, whatever it means to an app.
+    columns = [to_value(rows.columns).alias("value")]
+    if keys:
+        columns.append(key_column(rows.schema, keys).alias("key"))
+    encoded = rows.select(*columns)
+    if relation.kind is Kind.TABLE:
+        # As in ksqlDB, rows of a group without a name are in no table.
+        encoded = encoded.filter(column("key").isNotNull())
+    emit: StreamEmit | None = None if sink.emit is None else sink.emit.value
+    return app.declare(
+        encoded,
+        relation.topic,
+        key="key" if keys else None,
+        emit=emit,
+        name=name,
+        partitions=relation.partitions,
+    )
+
+
+def _plan_table(statement: CreateAs, planned: Planned) -> Sink:
+    if statement.partition_by:
+        raise PipelineError("PARTITION BY: a table has the key that it is grouped by; leave it out")
+    if isinstance(planned.rows, Table):
+        if statement.emit is Emit.FINAL:
+            raise PipelineError("EMIT FINAL: a table of tables has only changes; leave it out")
+        fields = {each.name: each for each in planned.rows.key.fields}
+        value = planned.rows.changed_rows().schema[VALUE].dataType
+        assert isinstance(value, StructType)
+        columns = tuple(
+            Column(each.name, type_of(each.dataType), each.name in fields) for each in value.fields
+        )
+        return Sink(planned.rows, _relation(statement, columns, None, None))
+    if planned.chosen is None or not planned.is_grouped:
+        name = "a stream" if planned.first is None else planned.first.relation.name
+        raise PipelineError(
+            f"CREATE TABLE {statement.name}: without GROUP BY every row of {name} is a row of its "
+            "own; use CREATE STREAM, or group by what is to be the key"
+        )
+    rows = without_hidden(planned.rows)
+    keys = keys_of_groups(planned.chosen)
+    relation = _relation(statement, _columns(rows, keys), None, None)
+    if planned.chosen.select.args.get("having"):
+        _check_having(rows, statement)
+    return Sink(rows, relation, statement.emit)
+
+
+def _check_having(rows: DataFrame, statement: CreateAs) -> None:
+    emit: StreamEmit | None = None if statement.emit is None else statement.emit.value
+    if choose_emit(explain(rows), emit)[0] == "changes":
+        raise PipelineError(
+            "HAVING: with EMIT CHANGES, a row for which it does not hold any more would stay; "
+            f"leave it out, and have CREATE TABLE ... AS SELECT * FROM {statement.name} WHERE ... "
+            "behind this one"
+        )
+
+
+def _plan_stream(statement: CreateAs, planned: Planned) -> Sink:
+    rows = _only_stream(planned, f"CREATE STREAM {statement.name}", "CREATE TABLE")
+    keys: list[str] = []
+    event_time = watermark = None
+    chosen, first = planned.chosen, planned.first
+    if chosen is not None:
+        keys = keys_of_parts(chosen, statement.partition_by)
+    elif statement.partition_by:
+        raise PipelineError("PARTITION BY: of several SELECTs that are one query, it has no place")
+    if chosen is not None and first is not None:
+        keys = keys or keys_of_side(chosen, first)
+        if first.relation.event_time is not None:
+            event_time = chosen.column(first, first.relation.event_time)
+            watermark = None if event_time is None else first.relation.watermark
+    relation = _relation(statement, _columns(rows, keys), event_time, watermark)
+    return Sink(rows, relation)
+
+
+def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
+    sink = find(statement.name)
+    if sink is None:
+        raise PipelineError(f"INSERT INTO {statement.name}: there is no such stream")
+    what = f"INSERT INTO {sink.name}"
+    if statement.partition_by:
+        keys = ", ".join(each.name for each in sink.keys) or "none"
+        raise PipelineError(f"{what}: PARTITION BY: the stream has its key, {keys}; leave it out")
+    if sink.kind is Kind.TABLE or sink.format != "json":
+        raise PipelineError(f"{what}: queries write to streams of JSON, and this is none")
+    rows = _only_stream(planned, what, "CREATE TABLE ... AS")
+    names = list(statement.columns) or [each.name for each in sink.columns]
+    if len(names) != len(rows.columns):
+        raise PipelineError(
+            f"{what}: there are {len(names)} columns, {', '.join(names)}, and the SELECT gives "
+            f"{len(rows.columns)}, {', '.join(rows.columns)}"
+        )
+    known = {each.name.lower(): each for each in sink.columns}
+    if unknown := [name for name in names if name.lower() not in known]:
+        raise PipelineError(
+            f"{what}: there is no column {unknown[0]}; there are {', '.join(known)}"
+        )
+    given = {name.lower(): column(each) for name, each in zip(names, rows.columns, strict=True)}
+    written = [
+        given.get(name, F.lit(None)).cast(each.type).alias(each.name)
+        for name, each in known.items()
+    ]
+    return Sink(rows.select(*written), sink)
+
+
+def _only_stream(planned: Planned, what: str, instead: str) -> DataFrame:
+    if isinstance(planned.rows, Table):
+        raise PipelineError(f"{what}: a SELECT of tables is a table; use {instead}")
+    rows = without_hidden(planned.rows)
+    if planned.is_grouped or explain(rows).groupings:
+        raise PipelineError(
+            f"{what}: an aggregate is a table, by what it is grouped by; use {instead} with "
+            "GROUP BY"
+        )
+    return rows
+
+
+def _columns(rows: DataFrame, keys: list[str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(each.name, type_of(each.dataType), each.name in keys) for each in rows.schema.fields
+    )
+
+
+def _relation(
+    statement: CreateAs, columns: tuple[Column, ...], event_time: str | None, watermark: str | None
+) -> Relation:
+    said = statement.properties
+    if said.format not in (None, "json"):
+        raise PipelineError(
+            f"{statement.name}: queries write JSON, not {said.format}; leave format out"
+        )
+    if said.event_time is not None:
+        event_time, watermark = said.event_time, said.watermark
+        if event_time not in {each.name for each in columns}:
+            raise PipelineError(f"event_time={event_time}: the SELECT gives no such column")
+    return Relation(
+        statement.name,
+        statement.kind,
+        said.topic or statement.name,
+        columns,
+        "json",
+        event_time,
+        watermark,
+        said.partitions,
+    )

@@ -1,0 +1,78 @@
+"""`PRINT`: the records of a topic as they come, whatever is in them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from moldau import Consumer, Record
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.ports import Result, ResultColumn, Row
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.statements import Print
+
+POLL_MS: Final = 250
+"""How soon it is noticed that nobody reads any more."""
+COLUMNS: Final = (
+    ResultColumn("timestamp", "timestamp"),
+    ResultColumn("partition", "int"),
+    ResultColumn("offset", "bigint"),
+    ResultColumn("key", "string"),
+    ResultColumn("value", "string"),
+)
+
+
+class TopicPrinter:
+    """Reads topics with a consumer of its own for each statement."""
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+
+    def print_topic(self, statement: Print, session: Session, asker: Asker) -> Result:
+        """Begin to show them; `KafkaError` if there is no such topic."""
+        reset = "earliest" if statement.from_beginning else session.get(AUTO_OFFSET_RESET)
+        consumer = Consumer(
+            self._servers, auto_offset_reset=reset, isolation_level="read_committed"
+        )
+        try:
+            consumer.assign_topics(statement.topic)
+            # Where `latest` is must not depend on when somebody takes the first rows.
+            for place in consumer.assignment:
+                consumer.position(place)
+        except BaseException:
+            consumer.close()
+            raise
+        return Result(COLUMNS, _batches(consumer, statement, asker), "server")
+
+
+def _batches(consumer: Consumer, statement: Print, asker: Asker) -> Iterator[Sequence[Row]]:
+    seen = shown = 0
+    with consumer:
+        while not asker.is_cancelled:
+            rows = []
+            for record in consumer.poll(timeout_ms=POLL_MS):
+                if seen % statement.interval == 0:
+                    rows.append(_row(record))
+                seen += 1
+            if statement.limit is not None:
+                rows = rows[: statement.limit - shown]
+            shown += len(rows)
+            if rows:
+                yield rows
+            if shown == statement.limit:
+                return
+
+
+def _row(record: Record) -> Row:
+    time = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
+    return (time, record.partition, record.offset, _text(record.key), _text(record.value))
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    # Numbers of Java's serializers are often UTF-8 by chance, and then full of zeros.
+    return f"0x{data.hex()}" if "\0" in text else text

@@ -1,0 +1,94 @@
+"""Persistent queries, one by one: they run, fail alone, stop, go on, and are forgotten."""
+
+import json
+from pathlib import Path
+
+from moldau import Admin
+from moldau.pipelines.sql.definitions import PersistentQuery, Verb
+from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.ports import RunState
+from moldau.pipelines.sql.relations import Column
+from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.spark.runner import SparkRunner
+from moldau.pipelines.sql.statements import CreateAs
+from moldau.testing.broker import Broker
+from tests.spark.reading import read
+from tests.spark.sql_service import create, send, snapshot_of, wait_for
+
+DECLARED = """
+CREATE STREAM orders (id STRING KEY, user STRING, amount DOUBLE) WITH (topic='r-orders');
+CREATE STREAM broken (id STRING KEY, amount DOUBLE) WITH (topic='r-broken');
+"""
+LARGE = (
+    "CREATE STREAM large WITH (topic='r-large') AS SELECT id, amount FROM orders WHERE amount > 1"
+)
+COUNTS = (
+    "CREATE TABLE counts WITH (topic='r-counts') AS "
+    "SELECT user, count(*) AS n FROM orders GROUP BY user"
+)
+FAILING = "CREATE STREAM fails WITH (topic='r-fails') AS SELECT * FROM broken"
+
+
+def persistent(number: int, statement: str) -> PersistentQuery:
+    (parsed,) = parse(statement)
+    assert isinstance(parsed, CreateAs)
+    sources = tuple(each.name for each in parsed.query.tables)
+    return PersistentQuery(f"CSAS_{number}", Verb.CREATE_STREAM, statement, parsed.name, sources, 0)
+
+
+def values(broker: Broker, topic: str) -> list[dict[str, object]]:
+    return [json.loads(each.value or b"null") for each in read(broker.bootstrap_servers, topic)]
+
+
+def committed(broker: Broker, query_id: str) -> list[int]:
+    with Admin(broker.bootstrap_servers) as admin:
+        return [each.offset for each in admin.list_group_offsets(f"moldau-{query_id}").values()]
+
+
+def test_queries_run_fail_stop_and_go_on(broker: Broker, spark: object, tmp_path: Path) -> None:
+    servers = broker.bootstrap_servers
+    create(servers, "r-orders", "r-broken", "r-large", "r-fails")
+    snapshot = snapshot_of(DECLARED)
+    send(servers, "r-orders", ("o1", {"user": "ann", "amount": 2.5}), ("o2", {"amount": 1}))
+    send(servers, "r-broken", ("x", {"amount": "much"}))
+    runner = SparkRunner("shop", servers, checkpoints=str(tmp_path))
+    try:
+        for number, statement in enumerate((LARGE, COUNTS, FAILING)):
+            runner.start(persistent(number, statement), snapshot)
+        wait_for(lambda: runner.status("CSAS_2").state is RunState.FAILED, "failure")
+        assert "r-broken" in str(runner.status("CSAS_2").last_error)
+        wait_for(lambda: values(broker, "r-large"), "a row")
+        with Admin(servers) as admin:
+            wait_for(lambda: "r-counts" in admin.list_topics(), "a topic")
+        wait_for(lambda: values(broker, "r-counts") == [{"user": "ann", "n": 1}], "a count")
+        wait_for(lambda: runner.status("CSAS_0").lag == 0, "no lag")
+        assert runner.status("CSAS_0").state is RunState.RUNNING
+        assert runner.status("CSAS_0").last_error is None
+
+        runner.stop("CSAS_0")
+        send(servers, "r-orders", ("o3", {"user": "ann", "amount": 7}))
+        wait_for(lambda: len(values(broker, "r-counts")) == 2, "the others going on")
+        runner.start(persistent(0, LARGE), snapshot)
+        wait_for(lambda: len(values(broker, "r-large")) == 2, "going on")
+        wait_for(lambda: committed(broker, "CSAS_0") == [3], "the group being told")
+    finally:
+        runner.close()
+    assert values(broker, "r-large") == [{"id": "o1", "amount": 2.5}, {"id": "o3", "amount": 7.0}]
+
+    assert (tmp_path / "shop/CSAS_0/offsets").is_dir()
+    runner.delete_checkpoint("CSAS_0")
+    assert not (tmp_path / "shop/CSAS_0").exists()
+
+
+def test_a_plan_has_columns_and_lines(spark: object) -> None:
+    runner = SparkRunner("shop", "localhost:1")
+    (statement,) = parse(COUNTS)
+    assert isinstance(statement, CreateAs)
+    plan = runner.plan(statement, snapshot_of(DECLARED), Session())
+    assert plan.columns == (Column("user", "string", is_key=True), Column("n", "bigint"))
+    assert plan.text.splitlines() == [
+        "Spark reads r-orders, as they grow",
+        "State: one row for each group",
+        "Every group is kept for ever: there is no window with a watermark",
+        "Emits every change",
+    ]

@@ -1,0 +1,95 @@
+"""The service's statements with Spark behind them, each in a thread as requests are."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from moldau.pipelines.sql.answers import Message
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.catalog import Catalog
+from moldau.pipelines.sql.kafka_cluster import KafkaCluster
+from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.ports import Result, Row
+from moldau.pipelines.sql.service import Ports, Service
+from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.spark.engine import SparkEngine
+from moldau.pipelines.sql.spark.runner import SparkRunner
+from moldau.testing.broker import Broker
+from tests.spark.reading import read
+from tests.spark.sql_service import create, send, wait_for
+from tests.sql_fakes import FakeLog, FakePrinter, FakeViews
+
+SHOP = """
+CREATE STREAM orders (id STRING KEY, user STRING, amount DOUBLE, at TIMESTAMP)
+  WITH (topic='s-orders', format='json', event_time='at', watermark='10 seconds');
+CREATE TABLE users (user STRING PRIMARY KEY, name STRING, city STRING)
+  WITH (topic='s-users', format='json');
+CREATE STREAM enriched WITH (topic='s-enriched') AS SELECT o.id, o.amount, u.city
+  FROM orders o LEFT JOIN users u ON o.user = u.user;
+CREATE TABLE totals WITH (topic='s-totals') AS SELECT user, window, sum(amount) AS total
+  FROM orders GROUP BY user, window(at, '1 minute') EMIT FINAL;
+"""
+
+
+@pytest.fixture
+def service(broker: Broker, spark: object, tmp_path: Path) -> Iterator[Service]:
+    servers = broker.bootstrap_servers
+    create(servers, "s-orders", "s-users")
+    cluster = KafkaCluster(servers)
+    runner = SparkRunner("shop", servers, checkpoints=str(tmp_path))
+    engine = SparkEngine("shop", servers)
+    ports = Ports(cluster, runner, FakeViews(), FakePrinter(), [engine])
+    made = Service(Catalog(), FakeLog(), ports)
+    made.open(Catalog())
+    yield made
+    runner.close()
+    cluster.close()
+
+
+def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
+    servers = broker.bootstrap_servers
+    send(servers, "s-users", ("ann", {"name": "Ann", "city": "Prague"}))
+    send(
+        servers,
+        "s-orders",
+        ("o1", {"user": "ann", "amount": 2.5, "at": "2026-01-01T00:00:01Z"}),
+        ("o2", {"user": "ann", "amount": 4, "at": "2026-01-01T00:00:02Z"}),
+        ("o3", {"user": "bob", "amount": 1, "at": "2026-01-01T00:05:00Z"}),
+    )
+    with ThreadPoolExecutor(1) as requests:
+
+        def ask(text: str) -> list[Row]:
+            return requests.submit(execute, service, text).result()
+
+        assert ask(SHOP)[-1] == ("Table totals created by query CTAS_TOTALS_2",)
+        totals = service.snapshot.find("totals")
+        assert totals is not None
+        assert [each.name for each in totals.keys] == ["user", "window"]
+        wait_for(lambda: len(read(servers, "s-enriched")) == 3, "what is enriched")
+        wait_for(lambda: len(read(servers, "s-totals")) == 1, "a total")
+        # As it was written, it is read.
+        assert ask("SELECT total, window.start FROM totals WHERE user = 'ann'")[0][0] == 6.5
+        assert {row[:3] for row in ask("SHOW QUERIES")} == {
+            ("CSAS_ENRICHED_1", "RUNNING", "enriched"),
+            ("CTAS_TOTALS_2", "RUNNING", "totals"),
+        }
+        ask("TERMINATE CSAS_ENRICHED_1")
+        assert (tmp_path / "shop/CSAS_ENRICHED_1").is_dir()
+        ask("DROP STREAM enriched")
+        assert not (tmp_path / "shop/CSAS_ENRICHED_1").exists()
+        assert [row[0] for row in ask("SHOW QUERIES")] == ["CTAS_TOTALS_2"]
+
+
+def execute(service: Service, text: str) -> list[Row]:
+    """Execute statements, and return the rows of all of them; a message is one."""
+    rows: list[Row] = []
+    for statement in parse(text):
+        for answer in service.execute(statement, Session(), Asker()):
+            if isinstance(answer, Message):
+                rows.append((answer.text,))
+            elif isinstance(answer, Result):
+                rows += chain.from_iterable(answer.batches)
+    return rows

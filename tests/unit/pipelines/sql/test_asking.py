@@ -1,0 +1,44 @@
+"""Whoever asks, and goes."""
+
+import pytest
+
+from moldau.pipelines.sql import asking
+from moldau.pipelines.sql.asking import Asker, CancelledError
+
+
+def test_what_is_to_be_called_is_called_once() -> None:
+    asker, called = Asker(), list[str]()
+    asker.on_cancel(lambda: called.append("first"))
+    forget = asker.on_cancel(lambda: called.append("forgotten"))
+    forget()
+    asker.check()
+    assert not asker.wait(0)
+    asker.cancel()
+    asker.cancel()
+    assert called == ["first"]
+    forget()
+
+
+def test_whoever_comes_too_late_is_called_at_once() -> None:
+    asker, called = Asker(), list[str]()
+    asker.cancel()
+    asker.on_cancel(lambda: called.append("late"))()
+    assert called == ["late"]
+    assert asker.is_cancelled
+    assert asker.wait(60)
+    with pytest.raises(CancelledError):
+        asker.check()
+
+
+def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(asking.time, "monotonic", lambda: now[0])
+    told: list[tuple[int, int | None]] = []
+    asker = Asker(lambda done, total: told.append((done, total)))
+    asker.progress(1)
+    now[0] += 0.3
+    asker.progress(2, 10)
+    asker.progress(3, 10)
+    now[0] += 0.3
+    asker.progress(4)
+    assert told == [(2, 10), (4, None)]
