@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+ELSEWHERE = re.compile(r"localhost:9092|^def test_|^# further down in ", re.MULTILINE)
+
 
 def _examples() -> list[object]:
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -19,7 +21,7 @@ def _examples() -> list[object]:
         pytest.param(match.group(1), id=f"{path.relative_to(ROOT)}-{number}")
         for path in sorted(documents)
         for number, match in enumerate(BLOCK.finditer(path.read_text()))
-        if not re.search(r"localhost:9092|^def test_|^# further down in ", match.group(1), re.MULTILINE)
+        if not ELSEWHERE.search(match.group(1))
     ]
 
 
