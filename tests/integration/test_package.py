@@ -21,6 +21,7 @@ import importlib.util, os, pathlib
 from moldau.pipelines import PipelineError, java
 assert os.access(pathlib.Path(java.__file__).with_name("jre") / "bin/java", os.X_OK)
 assert importlib.util.find_spec("pyspark_moldau")
+assert (pathlib.Path(java.__file__).with_name("examples") / "shop.sql").exists()
 try:
     from moldau.pipelines import get_session
 except PipelineError as error:

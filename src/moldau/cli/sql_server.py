@@ -1,14 +1,13 @@
 """What `moldau sql server` does, once the command line is read."""
 
 import argparse
-import signal
 import threading
-from types import FrameType
 
 from moldau.cli.frame import FAILED, FINE, complain
 from moldau.cli.sql_parts import setup_of, split_address
 from moldau.pipelines.sql.assembling import make_ports
 from moldau.pipelines.sql.server import SqlServer
+from moldau.pipelines.supervision.signals import stop_on_signals
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether the server still has its service."""
@@ -19,12 +18,6 @@ def run_server(options: argparse.Namespace) -> int:
     host, port = split_address(options.listen)
     setup = setup_of(options)
     stopping = threading.Event()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
     server = SqlServer(
         setup.servers,
         lambda: make_ports(setup),
@@ -33,7 +26,7 @@ def run_server(options: argparse.Namespace) -> int:
         port=port,
         say=complain,
     )
-    with server:
+    with stop_on_signals(stopping.set), server:
         print(f"service {setup.service} of the cluster at {setup.servers}", flush=True)
         print(f"ready {server.address}", flush=True)
         reason = None

@@ -14,7 +14,15 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.errors import SqlError
 from moldau.pipelines.sql.http_client import ServerClient
 from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.statements import Print, Select
+from moldau.pipelines.sql.statements import (
+    CreateAs,
+    CreateSource,
+    Drop,
+    InsertSelect,
+    Print,
+    Select,
+    Terminate,
+)
 
 
 def run_session(options: argparse.Namespace) -> int:
@@ -29,7 +37,7 @@ def run_session(options: argparse.Namespace) -> int:
             run_shell(target, as_json=options.json)
             _say_goodbye(target)
         return FINE
-    with open_target(options) as target:
+    with open_target(options, only_asks=only_asks(text)) as target:
         try:
             execute(target.client, text, {}, as_json=options.json)
         except PipelineError as error:
@@ -83,6 +91,16 @@ def live_statements(text: str) -> set[int]:
         for number, each in enumerate(statements, 1)
         if isinstance(each, Print) or (isinstance(each, Select) and each.emit is not None)
     }
+
+
+def only_asks(text: str) -> bool:
+    """Return whether a text changes nothing that a server owns."""
+    try:
+        statements = parse(text)
+    except SqlError:
+        return True  # and nothing is done
+    changing = (CreateSource, CreateAs, InsertSelect, Drop, Terminate)
+    return not any(isinstance(each, changing) for each in statements)
 
 
 def tell_error(error: Exception, origin: str = "") -> None:

@@ -15,15 +15,19 @@ from moldau.pipelines.sql.server import SqlServer
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server, and whether it ends with this process."""
+    """A server, and whether queries that it runs rest when this process ends."""
 
     client: ServerClient
     is_inside: bool
 
 
 @contextmanager
-def open_target(options: argparse.Namespace) -> Iterator[Target]:
-    """Yield the server to talk to; one that is made here is gone afterwards."""
+def open_target(options: argparse.Namespace, *, only_asks: bool = False) -> Iterator[Target]:
+    """Yield the server to talk to; one that is made here is gone afterwards.
+
+    One for a text that only asks has no service: queries are not started for a second, and nobody
+    finds a server that is about to end.
+    """
     if options.server is not None:
         client = ServerClient(options.server)
         client.health()
@@ -37,10 +41,15 @@ def open_target(options: argparse.Namespace) -> Iterator[Target]:
         yield Target(found, is_inside=False)
         return
     with SqlServer(
-        setup.servers, lambda: make_ports(setup), service=setup.service, port=0, say=_say
+        setup.servers,
+        lambda: make_ports(setup),
+        service=setup.service,
+        port=0,
+        is_owner=not only_asks,
+        say=_say,
     ) as server:
         _say(f"no server runs: this shell has one inside, for {setup.servers}")
-        yield Target(ServerClient(server.address), is_inside=True)
+        yield Target(ServerClient(server.address), is_inside=not only_asks)
 
 
 def _say(line: str) -> None:

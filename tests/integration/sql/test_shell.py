@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau import Producer
+from moldau import Admin, Producer
 from moldau.testing import Broker
 from tests.commands import environment, moldau
 
@@ -160,6 +160,9 @@ def test_statements_from_the_input_and_a_server_inside(moldau: Broker, tmp_path:
     typed = b"SELECT name, sum(n) AS n FROM rivers GROUP BY name;"
     done = command("sql", "-b", moldau.bootstrap_servers, typed=typed, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    # Who only asks joins no group, so nobody takes it for the cluster's server.
+    with Admin(moldau.bootstrap_servers) as admin:
+        assert not admin.list_groups()
     assert done.stdout.splitlines() == ["NAME    N", "Vltava  3"]
     assert done.stderr.splitlines()[0] == (
         f"no server runs: this shell has one inside, for {moldau.bootstrap_servers}"

@@ -11,7 +11,7 @@ from moldau.cli.frame import CommandError
 from moldau.cli.sql import make_parser
 from moldau.cli.sql_answers import Printer
 from moldau.cli.sql_parts import check_installed, split_address
-from moldau.cli.sql_session import live_statements
+from moldau.cli.sql_session import live_statements, only_asks
 from moldau.cli.sql_shell import history_file, is_enough
 from moldau.cli.sql_table import RowTable, cell_text
 
@@ -123,6 +123,13 @@ def test_which_statements_do_not_end() -> None:
     text = "SHOW TOPICS; PRINT a; SELECT 1; SELECT * FROM a EMIT CHANGES"
     assert live_statements(text) == {2, 4}
     assert live_statements("SELEC") == set()
+
+
+def test_what_only_asks_needs_no_service() -> None:
+    assert only_asks("SHOW TOPICS; SELECT 1; PRINT a; INSERT INTO a VALUES (1); SET 'a'='b'")
+    assert only_asks("SELEC")
+    for text in ("DROP STREAM a", "TERMINATE ALL", "CREATE STREAM a (b INT)"):
+        assert not only_asks(f"SELECT 1; {text}")
 
 
 @pytest.mark.parametrize("text", ["", "exit", "\\q", "help;", "SHOW TOPICS;", "SELECT 1;\n"])

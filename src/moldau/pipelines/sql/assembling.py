@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from moldau import Admin
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
 from moldau.pipelines.sql.kept_views import KeptViews, WatchedCluster
 from moldau.pipelines.sql.lazy_spark import STARTING, LazyEngine, LazyRunner, Once
@@ -26,7 +27,7 @@ class Setup:
     """Hears what whoever has started the server should know."""
     service: str = "default"
     data: Path = Path(DATA)
-    """A folder of this machine: views, and checkpoints unless they are elsewhere."""
+    """A folder of this machine: by cluster, views, and checkpoints unless they are elsewhere."""
     checkpoints: str | None = None
     """A folder or a URI that all of Spark's workers reach."""
     master: str | None = None
@@ -35,7 +36,9 @@ class Setup:
 def make_ports(setup: Setup) -> Ports:
     """Return all that a service needs; nothing of Spark is imported."""
     config = {"bootstrap.servers": setup.servers}
-    views = KeptViews(setup.data / "views" / setup.service, config, setup.say)
+    cluster = _cluster_id(setup.servers)
+    folder = setup.data / cluster
+    views = KeptViews(folder / "views" / setup.service, config, setup.say)
     local = LocalQuestions(config)
 
     def make_engine() -> Engine:
@@ -49,7 +52,9 @@ def make_ports(setup: Setup) -> Ports:
         return SparkRunner(
             setup.service,
             setup.servers,
-            checkpoints=setup.checkpoints or str(setup.data / "checkpoints"),
+            checkpoints=str(folder / "checkpoints")
+            if setup.checkpoints is None
+            else f"{setup.checkpoints.rstrip('/')}/{cluster}",
             master=setup.master,
         )
 
@@ -67,3 +72,9 @@ def make_ports(setup: Setup) -> Ports:
         TopicPrinter(setup.servers),
         [ViewEngine(views), local, LazyEngine(Once(make_engine, tell))],
     )
+
+
+def _cluster_id(servers: str) -> str:
+    """Return whose offsets checkpoints and views have: another cluster's mean nothing here."""
+    with Admin(servers) as admin:
+        return admin.describe_cluster().cluster_id

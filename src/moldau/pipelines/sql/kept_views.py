@@ -76,7 +76,9 @@ class KeptViews:
         if kept is None:
             raise PipelineError(f"{table.name} has no view: {reason}")
         if kept.is_awaited:
-            kept.is_awaited = not kept.view.wait_until_caught_up(WAIT_SECONDS_MAX)
+            kept.view.wait_until_caught_up(WAIT_SECONDS_MAX)
+            # Once: whoever asks again is told that it has not caught up, and how far it is.
+            kept.is_awaited = False
         if kept.view.shape.is_windowed:
             found = kept.view.get_range(key, start, until)
             rows, offsets, caught_up = found.rows, found.offsets, found.caught_up

@@ -60,15 +60,18 @@ class SqlServer:
         host: str = "127.0.0.1",
         port: int = PORT,
         session_timeout_ms: int = SESSION_MS,
+        is_owner: bool = True,
         say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201
     ) -> None:
         """Listen; `start` does the rest. `make_ports` is called when nobody else has the service.
 
-        `host` is an address of this machine; whoever reaches it can read and delete topics.
+        `host` is an address of this machine; whoever reaches it can read and delete topics. A
+        server that is to be no owner only answers questions: it runs nothing.
         """
         self._servers = servers
         self._make_ports = make_ports
         self._service_name = service
+        self._is_owner = is_owner
         self._say = say
         self._socket = _listen(host, port)
         self.address = _address(self._socket)
@@ -109,7 +112,8 @@ class SqlServer:
         this server's, which takes a few seconds.
         """
         self._topic = CatalogTopic(self._servers, self._service_name)
-        self._ownership.look(self._say)
+        if self._is_owner:
+            self._ownership.look(self._say)
         self._ports = self._make_ports()
         service = Service(_load(self._topic), _GuardedLog(self._topic, self._end), self._ports)
         identity = Identity(self._service_name, self._owner)
@@ -126,7 +130,8 @@ class SqlServer:
             )
         )
         self._begin("moldau-sql-http", self._serve)
-        self._begin("moldau-sql-opening", lambda: self._open(service))
+        if self._is_owner:
+            self._begin("moldau-sql-opening", lambda: self._open(service))
 
     def wait(self, seconds_max: float | None = None) -> str | None:
         """Wait until the server must end; return why, or None when it was closed or time is up."""

@@ -1,6 +1,6 @@
 """A question without an end that looks at each record alone: answered poll by poll."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ def push(
     catalog: Mapping[str, Relation],
     starting: str,
     asker: Asker,
-) -> tuple[pa.Schema, Iterator[pa.Table]]:
+) -> tuple[pa.Schema, Generator[pa.Table]]:
     """Return the columns of a question, and its rows for as long as somebody asks."""
     consumer = Consumer(config={**config, **READ, "auto.offset.reset": starting})
     try:
@@ -75,7 +75,7 @@ def push(
         consumer.close()
         raise
 
-    def rows() -> Iterator[pa.Table]:
+    def rows() -> Generator[pa.Table]:
         with consumer, open_database(Limits().memory_bytes_max) as database:
             while not asker.is_cancelled:
                 found = consumer.poll_arrow(timeout_ms=POLL_MS)

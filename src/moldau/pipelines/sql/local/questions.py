@@ -1,6 +1,7 @@
 """The local engine as the server asks it: questions that end, and stateless ones that do not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC
 from typing import Final
 
@@ -68,8 +69,7 @@ class LocalQuestions:
                 check_stateless(select, snapshot)
                 starting = session.get(AUTO_OFFSET_RESET)
                 schema, tables = push(self._config, text, catalog, starting, asker)
-                batches = _limited(map(_rows, tables), select.limit)
-                return Result(_columns(schema), batches, self.name)
+                return Result(_columns(schema), _pushed(tables, select.limit), self.name)
 
             def tell(done: int, total: int) -> None:
                 asker.check()
@@ -111,15 +111,11 @@ def _columns(schema: pa.Schema) -> tuple[ResultColumn, ...]:
     return tuple(ResultColumn(each.name, str(from_arrow(each.type))) for each in schema)
 
 
-def _rows(table: pa.Table) -> list[Row]:
-    return [row for batch in table.to_batches() for row in rows_of(batch)]
-
-
-def _limited(batches: Iterator[Sequence[Row]], limit: int | None) -> Iterator[Sequence[Row]]:
+def _pushed(tables: Generator[pa.Table], limit: int | None) -> Iterator[Sequence[Row]]:
     left = limit
-    for rows in batches:
-        yield rows if left is None else rows[:left]
-        if left is not None:
-            left -= min(left, len(rows))
-            if not left:
+    with closing(tables):
+        for table in tables:
+            for batch in table.slice(0, left).to_batches(max_chunksize=ROWS_MAX):
+                yield rows_of(batch)
+            if left is not None and (left := left - min(left, len(table))) == 0:
                 return

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from moldau.pipelines.sql.spark.arrow_rows import rows_of
+from moldau.pipelines.sql.result_rows import rows_of
 
 
 def test_maps_are_dicts_wherever_they_are() -> None:
