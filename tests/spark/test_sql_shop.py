@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from moldau.cli.demo_run import INPUTS, SQL_FILE, feed
+from moldau.cli.demo_next import SQL_FILE
+from moldau.cli.demo_run import INPUTS, feed
 from moldau.pipelines.sql.http_client import ServerClient
 from moldau.pipelines.sql.parsing import parse
 from moldau.pipelines.sql.statements import CreateAs, CreateSource
