@@ -78,6 +78,8 @@ class RunState(StrEnum):
     """It has failed, and starts again after a while."""
     FAILED = "FAILED"
     """It has failed, and would again."""
+    RESTING = "RESTING"
+    """Nobody runs it: there is no server that owns the service."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ class SqlServer:
         if self._is_owner:
             self._ownership.look(self._say)
         self._ports = self._make_ports()
-        service = Service(_load(self._topic), _GuardedLog(self._topic, self._end), self._ports)
+        log = _GuardedLog(self._topic, self._end)
+        service = Service(_load(self._topic), log, self._ports, is_owner=self._is_owner)
         identity = Identity(self._service_name, self._owner)
         app = make_app(service, identity, self._executions, hosts=self._hosts)
         self._http = uvicorn.Server(

@@ -83,12 +83,15 @@ class Service:
         log: ChangeLog,
         ports: Ports,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        *,
+        is_owner: bool = True,
     ) -> None:
         self._catalog = catalog
         self._snapshot = catalog.snapshot()
         self._log = log
         self._ports = ports
         self._now_ms = now_ms
+        self._is_owner = is_owner
         self._changing = threading.Lock()
         self._opened = threading.Event()
 
@@ -147,7 +150,7 @@ class Service:
 
     def _status(self, query_id: str) -> RunStatus:
         if not self._opened.is_set():
-            return RunStatus(RunState.STARTING)
+            return RunStatus(RunState.STARTING if self._is_owner else RunState.RESTING)
         return self._ports.runner.status(query_id)
 
     def _show(self, what: Shown) -> Answer:
@@ -204,6 +207,8 @@ class Service:
     # What changes the catalog.
 
     def _change(self, statement: Statement, session: Session, asker: Asker) -> str:
+        if not self._is_owner:
+            raise CatalogError("this server owns nothing, and only answers questions")
         while not self._opened.wait(OPENING_POLL_SECONDS):
             asker.check()
         with self._changing:

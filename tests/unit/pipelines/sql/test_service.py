@@ -289,3 +289,12 @@ def _shown(answer: Answer) -> Iterator[str]:
         yield from (" | ".join(map(str, row)) for row in _rows(answer))
     else:
         yield answer.text
+
+
+def test_who_owns_nothing_only_answers(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + TOTALS)
+    asked = Service(fakes.catalog(), fakes.log, fakes.ports(), is_owner=False)
+    (shown,) = _execute(asked, "SHOW QUERIES")
+    assert _rows(shown)[0][1] == RunState.RESTING
+    with pytest.raises(PipelineError, match="this server owns nothing, and only answers questions"):
+        _execute(asked, "DROP TABLE totals")
