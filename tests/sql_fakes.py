@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog import Catalog
-from moldau.pipelines.sql.definitions import Change, PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.catalog import Catalog
+from moldau.pipelines.sql.catalog.definitions import Change, PersistentQuery, Snapshot
+from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
     OutRecord,
@@ -20,11 +22,9 @@ from moldau.pipelines.sql.ports import (
     TopicSummary,
     ViewRows,
 )
-from moldau.pipelines.sql.queries import Emit
 from moldau.pipelines.sql.relations import Column, Relation
 from moldau.pipelines.sql.service import Ports, Service
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.statements import CreateAs, InsertSelect, Print, Select
 
 NUMBER = (ResultColumn("n", "int"),)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from moldau.pipelines.sql.http_client import ServerClient
+from moldau.pipelines.sql.catalog.ownership import OwnedError
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
-from moldau.pipelines.sql.ownership import OwnedError
-from moldau.pipelines.sql.server import SqlServer
 from moldau.pipelines.sql.service import Ports
+from moldau.pipelines.sql.serving.http_client import ServerClient
+from moldau.pipelines.sql.serving.server import SqlServer
 from moldau.pipelines.sql.topic_printer import TopicPrinter
 from tests.sql_fakes import Fakes
 
@@ -31,7 +31,7 @@ TERMINATE CSAS_ENRICHED_2;
 PROCESS = """
 import sys
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
-from moldau.pipelines.sql.server import SqlServer
+from moldau.pipelines.sql.serving.server import SqlServer
 from moldau.pipelines.sql.service import Ports
 from moldau.pipelines.sql.topic_printer import TopicPrinter
 from tests.sql_fakes import Fakes

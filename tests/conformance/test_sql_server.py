@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.pipelines.sql.catalog_topic import CatalogLostError, CatalogTopic
+from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic
 from tests.commands import moldau
 from tests.conformance.apache_kafka import apache_kafka
 from tests.sql_servers import check_takeover, sql_process

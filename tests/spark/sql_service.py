@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moldau import Admin, Producer
-from moldau.pipelines.sql.definitions import Definition, Snapshot, folded
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.statements import CreateSource, Select, relation_of
+from moldau.pipelines.sql.catalog.definitions import Definition, Snapshot, folded
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateSource, Select, relation_of
 
 DEADLINE_SECONDS = 120
 

@@ -10,7 +10,7 @@ import pytest
 
 from moldau import Producer
 from moldau.pipelines import App
-from moldau.pipelines.sql.kept_views import KeptViews
+from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.streams.lookup import Lookup
 from moldau.testing.broker import Broker

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from moldau import Admin
-from moldau.pipelines.sql.definitions import PersistentQuery, Verb
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Verb
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateAs
 from moldau.pipelines.sql.ports import RunState
 from moldau.pipelines.sql.relations import Column
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.spark.runner import SparkRunner
-from moldau.pipelines.sql.statements import CreateAs
 from moldau.testing.broker import Broker
 from tests.spark.reading import read
 from tests.spark.sql_service import create, send, snapshot_of, wait_for

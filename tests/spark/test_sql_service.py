@@ -9,9 +9,9 @@ import pytest
 
 from moldau.pipelines.sql.answers import Message
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog import Catalog
+from moldau.pipelines.sql.catalog.catalog import Catalog
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.ports import Result, Row
 from moldau.pipelines.sql.service import Ports, Service
 from moldau.pipelines.sql.session import Session

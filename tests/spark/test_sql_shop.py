@@ -17,9 +17,9 @@ import pytest
 
 from moldau.cli.demo_next import SQL_FILE
 from moldau.cli.demo_run import INPUTS, feed
-from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.statements import CreateAs, CreateSource
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateAs, CreateSource
+from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.testing.broker import Broker
 from tests.commands import environment
 from tests.spark.reading import read

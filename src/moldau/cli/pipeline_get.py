@@ -12,12 +12,12 @@ from moldau.cli.sql_table import RowTable
 from moldau.cli.target import DEFAULT_SERVER, client_config
 from moldau.client.admin import Admin
 from moldau.client.errors import KafkaError
-from moldau.pipelines.sql.catalog_topic import CatalogTopic, topic_name
-from moldau.pipelines.sql.definitions import RELATION, folded, read_definition
-from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.json_lines import plain
+from moldau.pipelines.sql.catalog.definitions import RELATION, folded, read_definition
+from moldau.pipelines.sql.catalog.topic import CatalogTopic, topic_name
+from moldau.pipelines.sql.lookups.view_keys import key_of
 from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.view_keys import key_of
+from moldau.pipelines.sql.serving.http_client import ServerClient
+from moldau.pipelines.sql.serving.json_lines import plain
 from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.scanning import scan_key
 
@@ -78,7 +78,7 @@ def _scan(
     from moldau.cli.sql_parts import check_installed
 
     check_installed()
-    from moldau.pipelines.sql.view_rows import RowReader
+    from moldau.pipelines.sql.lookups.view_rows import RowReader
 
     reader = RowReader(table)
     columns = [{"name": each.name, "type": each.type} for each in reader.columns]

@@ -16,7 +16,7 @@ def serve_views(app: "App", port: int) -> Iterator[str]:
     """Keep a view of each table, and yield where they answer."""
     check_installed()
     from moldau.pipelines.sql.relations import Column, Kind, Relation
-    from moldau.pipelines.sql.view_server import ViewServer
+    from moldau.pipelines.sql.serving.view_server import ViewServer
 
     if not app.tables:
         raise CommandError(f"--views-port: app {app.name} has no table: app.table makes one")

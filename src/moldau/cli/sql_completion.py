@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.http_client import ServerClient
+from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.pipelines.sql.session import SETTINGS
 
 KEYWORDS: Final = (

@@ -3,8 +3,8 @@
 from typing import Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.ownership import find_owner
+from moldau.pipelines.sql.catalog.ownership import find_owner
+from moldau.pipelines.sql.serving.http_client import ServerClient
 
 HEALTH_SECONDS_MAX: Final = 1.0
 USUAL: Final = "http://127.0.0.1:8088"

@@ -6,7 +6,7 @@ import threading
 from moldau.cli.frame import FAILED, FINE, complain
 from moldau.cli.sql_parts import setup_of, split_address
 from moldau.pipelines.sql.assembling import make_ports
-from moldau.pipelines.sql.server import SqlServer
+from moldau.pipelines.sql.serving.server import SqlServer
 from moldau.pipelines.supervision.signals import stop_on_signals
 
 LOOK_SECONDS = 1.0

@@ -11,10 +11,9 @@ from moldau.cli.frame import FAILED, FINE, CommandError
 from moldau.cli.sql_answers import Printer
 from moldau.cli.sql_target import Target, open_target
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.errors import SqlError
-from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.statements import (
+from moldau.pipelines.sql.language.errors import SqlError
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import (
     CreateAs,
     CreateSource,
     Drop,
@@ -23,6 +22,7 @@ from moldau.pipelines.sql.statements import (
     Select,
     Terminate,
 )
+from moldau.pipelines.sql.serving.http_client import ServerClient
 
 
 def run_session(options: argparse.Namespace) -> int:

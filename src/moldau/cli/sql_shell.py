@@ -14,7 +14,7 @@ from moldau.cli.sql_pager import Pager
 from moldau.cli.sql_session import execute, live_statements, tell_error
 from moldau.cli.sql_target import Target
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.lexing import is_complete
+from moldau.pipelines.sql.language.lexing import is_complete
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from moldau.cli.sql_discovery import find_server
 from moldau.cli.sql_parts import is_cluster_named, setup_of
 from moldau.pipelines.sql.assembling import make_ports
-from moldau.pipelines.sql.http_client import ServerClient
-from moldau.pipelines.sql.server import SqlServer
+from moldau.pipelines.sql.serving.http_client import ServerClient
+from moldau.pipelines.sql.serving.server import SqlServer
 
 
 @dataclass(frozen=True, slots=True)

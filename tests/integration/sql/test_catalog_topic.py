@@ -6,7 +6,7 @@ import pytest
 
 import moldau as client
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog_topic import CatalogLostError, CatalogTopic
+from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic
 from moldau.testing import Broker
 
 

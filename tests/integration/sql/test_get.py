@@ -5,7 +5,7 @@ from pathlib import Path
 
 import moldau as client
 from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.view_server import ViewServer
+from moldau.pipelines.sql.serving.view_server import ViewServer
 from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.scanning import scan_key
 from moldau.testing import Broker

@@ -12,14 +12,14 @@ import pytest
 import uvicorn
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.http_api import BODY_BYTES_MAX, Identity, make_app
-from moldau.pipelines.sql.http_client import (
+from moldau.pipelines.sql.catalog.ownership import Owner
+from moldau.pipelines.sql.serving.http_api import BODY_BYTES_MAX, Identity, make_app
+from moldau.pipelines.sql.serving.http_client import (
     ServerClient,
     ServerRefusedError,
     ServerUnreachableError,
 )
-from moldau.pipelines.sql.ownership import Owner
-from moldau.pipelines.sql.streaming import STATEMENTS_MAX, Executions
+from moldau.pipelines.sql.serving.streaming import STATEMENTS_MAX, Executions
 from tests.sql_fakes import Fakes
 
 ORDERS = "CREATE STREAM orders (id STRING KEY, n INT) WITH (topic='orders', partitions=1);"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 import moldau as client
-from moldau.pipelines.sql.catalog_topic import CatalogTopic
-from moldau.pipelines.sql.ownership import OwnedError, Owner, Ownership
+from moldau.pipelines.sql.catalog.ownership import OwnedError, Owner, Ownership
+from moldau.pipelines.sql.catalog.topic import CatalogTopic
 from moldau.testing import Broker
 
 SESSION_MS = 6_000
@@ -18,7 +18,7 @@ FIRST = Owner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
 SECOND = Owner("bridge", 22, "http://127.0.0.1:2", 1_767_225_601_000)
 HOLDER = """
 import sys
-from moldau.pipelines.sql.ownership import Owner, Ownership
+from moldau.pipelines.sql.catalog.ownership import Owner, Ownership
 owner = Owner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
 with Ownership(sys.argv[1], "default", owner, session_timeout_ms=6000):
     print("has it", flush=True)

@@ -12,10 +12,10 @@ import pytest
 from moldau.cli.demo_next import SQL_FILE, next_steps
 from moldau.cli.demo_screen import Screen
 from moldau.cli.demo_shop import USERS, Shop
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateSource, relation_of
 from moldau.pipelines.sql.local.json_exact import read_json
 from moldau.pipelines.sql.local.types import parse_type
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.statements import CreateSource, relation_of
 
 ROWS = {
     "orders-enriched": {"id": "o1", "user": "ann", "name": None, "city": None, "amount": 3.5},

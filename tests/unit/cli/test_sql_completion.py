@@ -5,7 +5,7 @@ from moldau.cli.sql_completion import Names
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
-    from moldau.pipelines.sql.http_client import ServerClient
+    from moldau.pipelines.sql.serving.http_client import ServerClient
 
 
 class Server:

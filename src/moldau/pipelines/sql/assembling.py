@@ -7,13 +7,13 @@ from typing import Final
 
 from moldau import Admin
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
-from moldau.pipelines.sql.kept_views import KeptViews, WatchedCluster
 from moldau.pipelines.sql.lazy_spark import STARTING, LazyEngine, LazyRunner, Once
 from moldau.pipelines.sql.local.questions import LocalQuestions
+from moldau.pipelines.sql.lookups.kept_views import KeptViews, WatchedCluster
+from moldau.pipelines.sql.lookups.view_engine import ViewEngine
 from moldau.pipelines.sql.ports import Engine, Runner
 from moldau.pipelines.sql.service import Ports
 from moldau.pipelines.sql.topic_printer import TopicPrinter
-from moldau.pipelines.sql.view_engine import ViewEngine
 
 DATA: Final = "data/sql"
 

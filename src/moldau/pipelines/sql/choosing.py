@@ -6,10 +6,10 @@ from typing import Final
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.ports import DeclinedError, Engine, Result, Row
 from moldau.pipelines.sql.session import ENGINE, Session
-from moldau.pipelines.sql.statements import Select
 
 AUTO: Final = "auto"
 

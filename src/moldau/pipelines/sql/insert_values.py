@@ -8,13 +8,13 @@ from typing import Final, cast
 from sqlglot import exp
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.definitions import folded
-from moldau.pipelines.sql.literals import Json, ValueMismatchError, dump_json, json_value
-from moldau.pipelines.sql.names import close_matches
+from moldau.pipelines.sql.catalog.definitions import folded
+from moldau.pipelines.sql.language.literals import Json, ValueMismatchError, dump_json, json_value
+from moldau.pipelines.sql.language.names import close_matches
+from moldau.pipelines.sql.language.queries import Fragment, Pseudo
+from moldau.pipelines.sql.language.statements import InsertValues
 from moldau.pipelines.sql.ports import OutRecord
-from moldau.pipelines.sql.queries import Fragment, Pseudo
 from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.statements import InsertValues
 from moldau.pipelines.streams.key_bytes import encode_key
 
 _PLAIN: Final[Mapping[str, tuple[str, Callable[[Json], bytes]]]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from moldau import Admin, Producer
 from moldau.client.errors import KafkaError
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.names import close_matches
+from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.ports import OutRecord, TopicSummary
 from moldau.pipelines.sql.relations import Kind, Relation
 from moldau.protocol.errors import ErrorCode

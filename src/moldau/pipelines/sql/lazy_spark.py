@@ -6,7 +6,8 @@ from typing import Final, Generic, TypeVar
 
 from moldau.pipelines.spark_version import SparkVersionError, check_pyspark
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
     Engine,
@@ -17,7 +18,6 @@ from moldau.pipelines.sql.ports import (
     RunStatus,
 )
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.statements import CreateAs, InsertSelect, Select
 
 Made = TypeVar("Made")
 STARTING: Final = "Spark is starting; that takes a moment ..."

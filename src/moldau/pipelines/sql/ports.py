@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import Change, PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.definitions import Change, PersistentQuery, Snapshot
+from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.relations import Column, Relation
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.statements import CreateAs, InsertSelect, Print, Select
 
 Row: TypeAlias = tuple[object, ...]
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql import catalog_commands as commands
 from moldau.pipelines.sql import choosing, showing
 from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged, listing
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog import (
+from moldau.pipelines.sql.catalog import commands
+from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
     CatalogError,
     Decision,
@@ -23,24 +23,11 @@ from moldau.pipelines.sql.catalog import (
     StartQuery,
     StopQuery,
 )
-from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import Snapshot
 from moldau.pipelines.sql.insert_values import records_of
-from moldau.pipelines.sql.names import close_matches
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.ports import (
-    ChangeLog,
-    Cluster,
-    Engine,
-    Printer,
-    Runner,
-    RunState,
-    RunStatus,
-    ViewRows,
-    Views,
-)
-from moldau.pipelines.sql.relations import Kind, Relation
-from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.statements import (
+from moldau.pipelines.sql.language.names import close_matches
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import (
     CreateAs,
     CreateSource,
     Describe,
@@ -58,6 +45,19 @@ from moldau.pipelines.sql.statements import (
     Unset,
     relation_of,
 )
+from moldau.pipelines.sql.ports import (
+    ChangeLog,
+    Cluster,
+    Engine,
+    Printer,
+    Runner,
+    RunState,
+    RunStatus,
+    ViewRows,
+    Views,
+)
+from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.session import Session
 
 OPENING_POLL_SECONDS: Final = 0.1
 

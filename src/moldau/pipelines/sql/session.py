@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.names import close_matches
+from moldau.pipelines.sql.language.names import close_matches
 
 
 class SettingError(PipelineError):

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from moldau.pipelines.sql.answers import Answer, listing
-from moldau.pipelines.sql.catalog import CatalogError
-from moldau.pipelines.sql.definitions import Definition, PersistentQuery, Snapshot, folded
-from moldau.pipelines.sql.names import close_matches
+from moldau.pipelines.sql.catalog.catalog import CatalogError
+from moldau.pipelines.sql.catalog.definitions import Definition, PersistentQuery, Snapshot, folded
+from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.ports import Row, RunStatus, TopicSummary
 from moldau.pipelines.sql.relations import Kind, Relation
 

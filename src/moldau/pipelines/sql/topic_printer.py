@@ -6,9 +6,9 @@ from typing import Final
 
 from moldau import Consumer, Record
 from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.language.statements import Print
 from moldau.pipelines.sql.ports import Result, ResultColumn, Row
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
-from moldau.pipelines.sql.statements import Print
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""

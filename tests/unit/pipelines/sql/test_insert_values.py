@@ -6,10 +6,10 @@ import struct
 import pytest
 
 from moldau.pipelines.sql.insert_values import InsertError, records_of
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateSource, InsertValues, relation_of
 from moldau.pipelines.sql.ports import OutRecord
 from moldau.pipelines.sql.relations import Kind, Relation
-from moldau.pipelines.sql.statements import CreateSource, InsertValues, relation_of
 
 
 def _relation(text: str) -> Relation:

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from moldau.pipelines.spark_version import SparkVersionError
-from moldau.pipelines.sql.definitions import PersistentQuery, Snapshot, Verb
+from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot, Verb
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.lazy_spark import LazyEngine, LazyRunner, Once
-from moldau.pipelines.sql.parsing import parse
 from moldau.pipelines.sql.ports import DeclinedError, Engine, Runner, RunState
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.statements import Select
 from tests.sql_fakes import FakeEngine, FakeRunner
 
 QUERY = PersistentQuery("CSAS_A_1", Verb.CREATE_STREAM, "CREATE ...", "a", (), 0)

@@ -10,7 +10,7 @@ from moldau.pipelines.errors import PipelineError, RetriableError
 from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged
 from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.choosing import NobodyAnswersError
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.ports import Result, Row, RunState, RunStatus
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.session import SETTINGS, Session, SettingError

@@ -8,7 +8,9 @@ from sqlglot import exp
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from moldau.pipelines.sql.local.answering import READ, Question, as_spark
 from moldau.pipelines.sql.local.database import open_database
@@ -16,9 +18,7 @@ from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.offsets import assign_topic
 from moldau.pipelines.sql.local.records import Limits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.queries import Emit
 from moldau.pipelines.sql.relations import Kind, Relation
-from moldau.pipelines.sql.statements import Select
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""

@@ -9,18 +9,18 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.language.queries import AsOfTime, Names, TableUse
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.answering import READ, LocalEngine
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.pushing import check_stateless, push
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.types import from_arrow
 from moldau.pipelines.sql.ports import DeclinedError, Result, ResultColumn, Row
-from moldau.pipelines.sql.queries import AsOfTime, Names, TableUse
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.result_rows import rows_of
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
-from moldau.pipelines.sql.statements import Select
 
 ROWS_MAX: Final = 1000
 """Of one batch of an answer."""

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
 from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
 from moldau.pipelines.sql.spark.running import run_sql

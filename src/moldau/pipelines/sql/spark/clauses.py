@@ -7,7 +7,7 @@ from typing import Literal
 from sqlglot import exp
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.spark.sides import Side
 
 How = Literal["inner", "left", "outer"]

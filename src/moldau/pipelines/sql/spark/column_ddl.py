@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from moldau.pipelines.sql.column_types import quote
+from moldau.pipelines.sql.language.column_types import quote
 from moldau.pipelines.sql.relations import Column
 
 

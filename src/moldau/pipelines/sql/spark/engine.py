@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.session import get_session
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.ports import Result, Row
-from moldau.pipelines.sql.queries import Query
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 from moldau.pipelines.sql.spark.arrow_rows import collect, shown_columns
@@ -22,7 +23,6 @@ from moldau.pipelines.sql.spark.pushing import PushedRows
 from moldau.pipelines.sql.spark.running import refusal
 from moldau.pipelines.sql.spark.sides import Find, find_sides
 from moldau.pipelines.sql.spark.topic_places import latest_now
-from moldau.pipelines.sql.statements import Select
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit, Mode
 from moldau.pipelines.streams.emitting import choose_emit

@@ -3,12 +3,8 @@
 from pathlib import Path
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.parsing import parse
-from moldau.pipelines.sql.relations import Relation
-from moldau.pipelines.sql.session import AUTO_OFFSET_RESET
-from moldau.pipelines.sql.spark.planning import EARLIEST, Start
-from moldau.pipelines.sql.spark.sinks import declare, plan_sink
-from moldau.pipelines.sql.statements import (
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import (
     CreateAs,
     CreateSource,
     Drop,
@@ -18,6 +14,10 @@ from moldau.pipelines.sql.statements import (
     Unset,
     relation_of,
 )
+from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET
+from moldau.pipelines.sql.spark.planning import EARLIEST, Start
+from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 
 

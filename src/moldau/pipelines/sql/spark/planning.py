@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.spark.clauses import (
     FromClause,
     first_side,

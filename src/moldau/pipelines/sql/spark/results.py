@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Fragment
+from moldau.pipelines.sql.language.queries import Fragment
 from moldau.pipelines.sql.spark.sides import Side
 
 WINDOWS: Final = ("window", "session_window")

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.definitions import PersistentQuery, Snapshot
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
 from moldau.pipelines.sql.ports import Plan, RunState, RunStatus
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import EARLIEST, Start
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
-from moldau.pipelines.sql.statements import CreateAs, InsertSelect
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.streams.declared import Query

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.column_types import quote
-from moldau.pipelines.sql.queries import Names, Query, TableUse
+from moldau.pipelines.sql.language.column_types import quote
+from moldau.pipelines.sql.language.queries import Names, Query, TableUse
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 
 HIDDEN: Final = "__moldau_"

@@ -8,13 +8,13 @@ from pyspark.sql.types import StructType
 
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Emit
+from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.spark.column_ddl import type_of
 from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query, without_hidden
 from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
 from moldau.pipelines.sql.spark.sides import Find
-from moldau.pipelines.sql.statements import CreateAs, InsertSelect
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit as StreamEmit
 from moldau.pipelines.streams.declared import Query

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import Query
+from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.spark.clauses import FromClause, select_of
 from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.joined_rows import join_tables, side_structs, value_fields

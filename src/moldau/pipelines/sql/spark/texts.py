@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from moldau.pipelines.sql.lexing import Token, split
+from moldau.pipelines.sql.language.lexing import Token, split
 from moldau.pipelines.sql.spark.sides import HIDDEN, Side
 
 JOINED: Final = f"{HIDDEN}joined"

@@ -7,7 +7,7 @@ from datetime import UTC
 from moldau.pipelines.connector.cluster_offsets import ClusterOffsets
 from moldau.pipelines.connector.source_options import SourceOptions, read_source_options
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.queries import AsOf, AsOfOffsets, AsOfTime
+from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
 from moldau.pipelines.streams.sources import Cluster
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from moldau.pipelines.sql.definitions import Definition, Snapshot
+from moldau.pipelines.sql.catalog.definitions import Definition, Snapshot
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.pushing import check_stateless
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.parsing import parse
 from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.statements import Select
 
 COLUMNS = (Column("id", "string", is_key=True), Column("n", "int"))
 SNAPSHOT = Snapshot(

@@ -1,9 +1,9 @@
 """The relations that these tests read."""
 
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateSource, Select, relation_of
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.spark.sides import Side, find_sides
-from moldau.pipelines.sql.statements import CreateSource, Select, relation_of
 
 DECLARED = """
 CREATE STREAM orders (id STRING KEY, user STRING, amount DOUBLE, at TIMESTAMP)

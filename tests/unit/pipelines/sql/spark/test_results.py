@@ -3,7 +3,8 @@
 import pytest
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.parsing import parse
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import CreateAs
 from moldau.pipelines.sql.spark.clauses import select_of
 from moldau.pipelines.sql.spark.results import (
     Chosen,
@@ -11,7 +12,6 @@ from moldau.pipelines.sql.spark.results import (
     keys_of_parts,
     keys_of_side,
 )
-from moldau.pipelines.sql.statements import CreateAs
 from tests.unit.pipelines.sql.spark.relations_at_hand import select
 
 

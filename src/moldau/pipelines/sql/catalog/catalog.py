@@ -1,0 +1,321 @@
+"""The catalog: which relations and queries there are, decided without threads, clocks or brokers.
+
+`decide` says what a command changes, and changes nothing; `replay` is the only thing that does. A
+server appends the records to the catalog's topic and replays them when they are committed; after a
+restart it replays the topic. `before` is done before the records are written, and may have been
+done in vain; `after` when they are committed. What of `after` is lost in a crash does no harm: no
+query runs any more, those that are to run are started again, and a checkpoint that is left over
+belongs to an id that is never used again.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.catalog.commands import (
+    Command,
+    CreateAs,
+    Declare,
+    Drop,
+    InsertSelect,
+    Terminate,
+)
+from moldau.pipelines.sql.catalog.definitions import (
+    QUERY,
+    RELATION,
+    SEQUENCE,
+    Change,
+    Definition,
+    Desired,
+    PersistentQuery,
+    Snapshot,
+    Value,
+    Verb,
+    folded,
+    query_change,
+    read_definition,
+    read_query,
+    relation_change,
+)
+from moldau.pipelines.sql.language.names import close_matches
+from moldau.pipelines.sql.relations import Kind, Relation
+
+_IF_NOT_EXISTS: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+
+
+class CatalogError(PipelineError):
+    """A command that does not fit what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureTopic:
+    """Have a relation's topic; if it is not there, create it, or say that it is missing."""
+
+    relation: Relation
+    may_create: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartQuery:
+    """Have a query run."""
+
+    query: PersistentQuery
+
+
+@dataclass(frozen=True, slots=True)
+class StopQuery:
+    """Have a query run no more."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCheckpoint:
+    """Forget how far a query has come, and its state."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete a topic with all that is in it."""
+
+    name: str
+
+
+Effect: TypeAlias = EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | DeleteTopic
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a command comes to."""
+
+    message: str
+    records: tuple[Change, ...] = ()
+    before: tuple[Effect, ...] = ()
+    after: tuple[Effect, ...] = ()
+
+
+class Catalog:
+    """Everything that is defined."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, Definition] = {}
+        self._queries: dict[str, PersistentQuery] = {}
+        self._sequence = 0
+
+    def snapshot(self) -> Snapshot:
+        """Return what is there now, for whoever looks at it while others go on."""
+        return Snapshot(
+            MappingProxyType(dict(self._definitions)),
+            MappingProxyType(dict(self._queries)),
+            self._sequence,
+        )
+
+    def replay(self, key: str, value: Value | None) -> None:
+        """Apply a record of the catalog's topic."""
+        if key == SEQUENCE:
+            self._sequence = value["last"] if value is not None else 0
+        elif key.startswith(RELATION):
+            name = key.removeprefix(RELATION)
+            if value is None:
+                self._definitions.pop(name, None)
+            else:
+                self._definitions[name] = read_definition(value)
+        elif key.startswith(QUERY):
+            if value is None:
+                self._queries.pop(key.removeprefix(QUERY), None)
+            else:
+                query = read_query(value)
+                self._queries[query.id] = query
+        else:
+            raise CatalogError(f"the catalog has a record {key!r}: a newer version has written it")
+
+    def decide(self, command: Command, now_ms: int) -> Decision:
+        """Return what a command changes; `CatalogError` if it cannot be done."""
+        match command:
+            case Declare():
+                return self._declare(command, now_ms)
+            case CreateAs():
+                return self._create_as(command, now_ms)
+            case InsertSelect():
+                return self._insert_select(command, now_ms)
+            case Drop():
+                return self._drop(command)
+            case Terminate():
+                return self._terminate(command)
+
+    def _declare(self, command: Declare, now_ms: int) -> Decision:
+        relation = command.relation
+        if (found := self.snapshot().find(relation.name)) is not None:
+            return _exists(found, relation, if_not_exists=command.if_not_exists)
+        return Decision(
+            f"{relation.kind.capitalize()} {relation.name} created",
+            (relation_change(Definition(relation, command.statement, now_ms)),),
+            # A misspelt name is likelier than a topic that is yet to come.
+            before=(EnsureTopic(relation, may_create=relation.partitions is not None),),
+        )
+
+    def _create_as(self, command: CreateAs, now_ms: int) -> Decision:
+        relation = command.relation
+        if (found := self.snapshot().find(relation.name)) is not None:
+            decision = _exists(found, relation, if_not_exists=command.if_not_exists)
+            query = self._find_terminated(found.name, command.statement)
+            return decision if query is None else _resumed(query)
+        is_table = relation.kind is Kind.TABLE
+        query = self._make_query(
+            Verb.CREATE_TABLE if is_table else Verb.CREATE_STREAM, relation.name, command, now_ms
+        )
+        return Decision(
+            f"{relation.kind.capitalize()} {relation.name} created by query {query.id}",
+            (
+                relation_change(Definition(relation, command.statement, now_ms)),
+                query_change(query),
+                (SEQUENCE, {"last": self._sequence + 1}),
+            ),
+            before=(EnsureTopic(relation, may_create=True),),
+            after=(StartQuery(query),),
+        )
+
+    def _insert_select(self, command: InsertSelect, now_ms: int) -> Decision:
+        sink = self._get(command.sink)
+        if sink.kind is Kind.TABLE:
+            raise CatalogError(
+                f"{sink.name} is a table, and INSERT INTO ... SELECT writes to streams: "
+                "use CREATE TABLE ... AS SELECT"
+            )
+        if (terminated := self._find_terminated(sink.name, command.statement)) is not None:
+            return _resumed(terminated)
+        query = self._make_query(Verb.INSERT, sink.name, command, now_ms)
+        return Decision(
+            f"Query {query.id} inserts into {sink.name}",
+            (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
+            after=(StartQuery(query),),
+        )
+
+    def _make_query(
+        self, verb: Verb, sink: str, command: CreateAs | InsertSelect, now_ms: int
+    ) -> PersistentQuery:
+        return PersistentQuery(
+            f"{verb}_{sink.upper()}_{self._sequence + 1}",
+            verb,
+            command.statement,
+            sink,
+            command.sources,
+            now_ms,
+            command.settings,
+        )
+
+    def _drop(self, command: Drop) -> Decision:
+        snapshot = self.snapshot()
+        relation = snapshot.find(command.name)
+        if relation is None and command.if_exists:
+            return Decision(f"{command.kind.capitalize()} {command.name} is not there")
+        relation = self._get(command.name)
+        if relation.kind is not command.kind:
+            raise CatalogError(
+                f"{relation.name} is a {relation.kind.lower()}: "
+                f"use DROP {relation.kind} {relation.name}"
+            )
+        writers = snapshot.writers(relation.name)
+        busy = [each for each in snapshot.readers(relation.name) if each.is_running]
+        busy += [each for each in writers if each.is_running and not each.makes_its_sink]
+        if busy:
+            raise CatalogError(_in_use(relation.name, busy))
+        if command.delete_topic:
+            self._require_only_use(relation)
+        topic = (DeleteTopic(relation.topic),) if command.delete_topic else ()
+        records: list[Change] = [(RELATION + folded(relation.name), None)]
+        effects: list[Effect] = []
+        for query in writers:
+            records.append((QUERY + query.id, None))
+            effects += [StopQuery(query.id)] if query.is_running else []
+            effects.append(DeleteCheckpoint(query.id))
+        message = f"{relation.kind.capitalize()} {relation.name} dropped"
+        if writers:
+            message += f", with {_listed(writers)}"
+        if topic:
+            message += f"; topic {relation.topic} deleted"
+        return Decision(message, tuple(records), after=(*effects, *topic))
+
+    def _require_only_use(self, relation: Relation) -> None:
+        others = [
+            each.name
+            for each in self.snapshot().relations()
+            if each.topic == relation.topic and each.name != relation.name
+        ]
+        if others:
+            raise CatalogError(
+                f"topic {relation.topic} is also read by {', '.join(others)}: drop "
+                f"{'it' if len(others) == 1 else 'them'} first, or leave out DELETE TOPIC"
+            )
+
+    def _terminate(self, command: Terminate) -> Decision:
+        running = [each for each in self._queries.values() if each.is_running]
+        if command.id is not None:
+            query = self._get_query(command.id)
+            if not query.is_running:
+                raise CatalogError(f"query {query.id} is terminated already")
+            running = [query]
+        stopped = [replace(each, desired=Desired.TERMINATED) for each in running]
+        message = f"{_listed(stopped, 'Query', 'Queries')} terminated; checkpoints are kept"
+        return Decision(
+            message if stopped else "No query is running",
+            tuple(map(query_change, stopped)),
+            after=tuple(StopQuery(each.id) for each in stopped),
+        )
+
+    def _find_terminated(self, sink: str, statement: str) -> PersistentQuery | None:
+        """Return the query that the same statement has made, if it was terminated."""
+        writers = self.snapshot().writers(sink)
+        same = [each for each in writers if _plain(each.statement) == _plain(statement)]
+        return next((each for each in same if not each.is_running), None)
+
+    def _get(self, name: str) -> Relation:
+        if (found := self.snapshot().find(name)) is not None:
+            return found
+        known = [each.relation.name for each in self._definitions.values()]
+        raise CatalogError(f"there is no stream or table {name}{close_matches(name, known)}")
+
+    def _get_query(self, name: str) -> PersistentQuery:
+        for query in self._queries.values():
+            if folded(query.id) == folded(name):
+                return query
+        raise CatalogError(f"there is no query {name}{close_matches(name, self._queries)}")
+
+
+def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> Decision:
+    what = f"{found.name} is there already"
+    if if_not_exists and found.kind is wanted.kind:
+        return Decision(f"{found.kind.capitalize()} {what}")
+    raise CatalogError(
+        f"{found.kind.lower()} {what}: choose another name, or DROP {found.kind} {found.name} first"
+    )
+
+
+def _resumed(query: PersistentQuery) -> Decision:
+    resumed = replace(query, desired=Desired.RUNNING)
+    return Decision(
+        f"Query {query.id} goes on from its checkpoint",
+        (query_change(resumed),),
+        after=(StartQuery(resumed),),
+    )
+
+
+def _plain(statement: str) -> str:
+    """Return a statement as it is compared: the same file may be run again, after a touch."""
+    return " ".join(_IF_NOT_EXISTS.sub(" ", statement).split())
+
+
+def _in_use(name: str, queries: Iterable[PersistentQuery]) -> str:
+    ways = [f"{each.id} {'writes' if each.writes(name) else 'reads'} it" for each in queries]
+    ends = [f"TERMINATE {each.id}" for each in queries]
+    return f"{name} is in use, {', '.join(ways)}: {'; '.join(ends)} first"
+
+
+def _listed(queries: Iterable[PersistentQuery], one: str = "query", more: str = "queries") -> str:
+    ids = [each.id for each in queries]
+    return f"{one if len(ids) == 1 else more} {', '.join(ids)}"

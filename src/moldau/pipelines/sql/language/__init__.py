@@ -1,0 +1,1 @@
+"""The language: ksqlDB's statements around Spark's SELECT."""

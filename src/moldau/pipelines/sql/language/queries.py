@@ -1,0 +1,152 @@
+"""Queries: Spark's SQL as it was written, with places for what only its runner knows.
+
+The text that goes to Spark is the user's own, and not sqlglot's rendering of what sqlglot has
+understood: of 200 Spark expressions, a round trip turns some into others (`parse_json(a)` into
+`a`, `percentile_cont` into `percentile_approx`, `to_char(a, '999')` into a cast). The expression
+is for finding things in, and for engines that are not Spark.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from sqlglot import exp
+
+from moldau.pipelines.sql.language.column_types import quote
+
+
+class Emit(StrEnum):
+    """When a query without an end says something."""
+
+    CHANGES = "changes"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOfTime:
+    """A topic as it was at a time."""
+
+    at: datetime
+    """Without a zone, it is one of the session's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsOfOffsets:
+    """A topic as it was before these offsets."""
+
+    offsets: tuple[tuple[int, int], ...]
+    """Partition and offset, in the order of the partitions."""
+
+    def __str__(self) -> str:
+        return json.dumps({str(partition): offset for partition, offset in self.offsets})
+
+
+AsOf = AsOfTime | AsOfOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class TableUse:
+    """A stream, a table or a topic in a query; the same one can be there twice."""
+
+    parts: tuple[str, ...]
+    """Of its name, without quotes: `shop.orders` has two."""
+    alias: str | None = None
+    as_of: AsOf | None = None
+
+    @property
+    def name(self) -> str:
+        """The name as topics have it."""
+        return ".".join(self.parts)
+
+    @property
+    def called(self) -> str:
+        """The name that columns are qualified with."""
+        return self.alias or self.parts[-1]
+
+
+class Pseudo(StrEnum):
+    """Columns that ksqlDB has and Spark has not."""
+
+    ROWTIME = "rowtime"
+    WINDOWSTART = "windowstart"
+    WINDOWEND = "windowend"
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoUse:
+    """Such a column in a query."""
+
+    column: Pseudo
+    table: TableUse | None
+    """That it belongs to; None where it is that of a subquery."""
+    qualifier: str = ""
+    """What is before it, such as `o.`."""
+    window: str | None = None
+    """The column with the window, if the query says so itself."""
+    alias: str | None = None
+    """What the result is called: a column `window.start` would be called `start`."""
+
+
+class Names:
+    """What the runner of a query calls things; this one calls them what the user does."""
+
+    def table(self, use: TableUse) -> str:
+        """Return what a table is called, in quotes if need be."""
+        return ".".join(quote(part) for part in use.parts)
+
+    def rowtime(self, use: TableUse | None) -> str:
+        """Return the column with the time of the rows of a table."""
+        del use
+        return "rowtime"
+
+    def window(self, use: TableUse | None) -> str:
+        """Return the column with the window of the rows of a table."""
+        del use
+        return "window"
+
+
+AS_WRITTEN = Names()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """An expression alone: as it is written, and understood."""
+
+    text: str
+    expression: exp.Expr = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SELECT, without what Spark does not know."""
+
+    pieces: tuple[str | TableUse | PseudoUse, ...]
+    """The text, with tables and pseudo columns to be named."""
+    expression: exp.Query = field(repr=False)
+    """For looking into; pseudo columns are plain columns there, and nothing is AS OF."""
+
+    @property
+    def tables(self) -> tuple[TableUse, ...]:
+        """What is read, in the order of the text."""
+        return tuple(each for each in self.pieces if isinstance(each, TableUse))
+
+    def render(self, names: Names = AS_WRITTEN) -> str:
+        """Return the text for Spark."""
+        return "".join(_rendered(each, names) for each in self.pieces)
+
+
+def _rendered(piece: str | TableUse | PseudoUse, names: Names) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, TableUse):
+        name = names.table(piece)
+        is_same = name == AS_WRITTEN.table(piece) or piece.alias is not None
+        # Columns are qualified with the name that the user knows.
+        return name if is_same else f"{name} AS {quote(piece.called)}"
+    if piece.column is Pseudo.ROWTIME:
+        text = piece.qualifier + names.rowtime(piece.table)
+    else:
+        window = piece.window or names.window(piece.table)
+        text = f"{piece.qualifier}{window}.{piece.column.removeprefix('window')}"
+    return text if piece.alias is None else f"{text} AS {piece.alias}"

@@ -1,0 +1,1 @@
+"""Rows by key, from views of tables."""

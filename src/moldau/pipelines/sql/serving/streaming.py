@@ -1,0 +1,147 @@
+"""An answer that is sent while it is made: in a thread, for a client that may go at any time."""
+
+import logging
+from collections.abc import Generator
+from concurrent.futures import CancelledError as FutureCancelledError
+from contextlib import closing
+from typing import Final
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from moldau.client.errors import ClientError
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.answers import SettingsChanged
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.service import Service
+from moldau.pipelines.sql.serving.json_lines import Failure, answer_lines, progress_line
+from moldau.pipelines.sql.session import Session
+
+STATEMENTS_MAX: Final = 64
+"""How many requests may be executed at once; each has a thread."""
+CHUNKS_WAITING_MAX: Final = 8
+"""Of a client that reads slowly; then its query waits."""
+_HEADERS: Final = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+_NOBODY_TAKES_IT: Final = (anyio.BrokenResourceError, FutureCancelledError)
+_LOG: Final = logging.getLogger(__name__)
+
+Piece = bytes | Failure
+
+
+class Executions:
+    """All requests that are being executed."""
+
+    def __init__(self) -> None:
+        self._running: set[Asker] = set()
+        self.threads = anyio.CapacityLimiter(STATEMENTS_MAX)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another one has no place."""
+        return len(self._running) >= STATEMENTS_MAX
+
+    def begin(self, asker: Asker) -> None:
+        """One more."""
+        self._running.add(asker)
+
+    def end(self, asker: Asker) -> None:
+        """One is done."""
+        self._running.discard(asker)
+
+    def cancel_all(self) -> None:
+        """Have all of them end; from any thread."""
+        for each in list(self._running):
+            each.cancel()
+
+
+class LinesResponse(Response):
+    """Executes statements in a thread of its own, and sends what comes of them."""
+
+    def __init__(
+        self, service: Service, sql: str, session: Session, executions: Executions
+    ) -> None:
+        super().__init__()
+        self._service = service
+        self._sql = sql
+        self._session = session
+        self._executions = executions
+        self._asker = Asker(self._tell)
+        self._pieces, self._taken = anyio.create_memory_object_stream[Piece](CHUNKS_WAITING_MAX)
+        executions.begin(self._asker)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send everything; a client that hangs up cancels what runs for it."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._work)
+                group.start_soon(self._watch, receive)
+                async with self._taken:
+                    await self._send(scope, receive, send)
+                group.cancel_scope.cancel()
+        finally:
+            self._executions.end(self._asker)
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._asker.cancel()
+
+    async def _work(self) -> None:
+        async with self._pieces:
+            # It is waited for, whatever happens: a thread cannot be ended from outside.
+            await anyio.to_thread.run_sync(self._execute, limiter=self._executions.threads)
+
+    def _execute(self) -> None:
+        made = _pieces(self._service, self._sql, self._session, self._asker)
+        try:
+            with closing(made):
+                for piece in made:
+                    anyio.from_thread.run(self._pieces.send, piece)
+        except _NOBODY_TAKES_IT:
+            pass
+
+    def _tell(self, done: int, total: int | None) -> None:
+        try:
+            anyio.from_thread.run(self._pieces.send, progress_line(done, total))
+        except _NOBODY_TAKES_IT:
+            self._asker.cancel()
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_begun = False
+        async for piece in self._taken:
+            if isinstance(piece, Failure) and not is_begun:
+                status = 500 if piece.is_ours else 400
+                await JSONResponse(piece.value, status)(scope, receive, send)
+                return
+            if not is_begun:
+                is_begun = True
+                await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            body = piece.line if isinstance(piece, Failure) else piece
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        if not is_begun:  # a text without statements has no answers
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _pieces(service: Service, sql: str, session: Session, asker: Asker) -> Generator[Piece]:
+    number, line = 0, 1
+    try:
+        # All of the text is understood before anything is done.
+        for number, statement in enumerate(parse(sql), 1):
+            line = statement.line
+            for answer in service.execute(statement, session, asker):
+                yield from answer_lines(number, answer)
+                if isinstance(answer, SettingsChanged):
+                    session = Session.of(answer.settings)
+            if asker.is_cancelled:
+                return
+    except (PipelineError, ClientError) as error:
+        yield Failure(error, number, line)
+    except Exception as error:  # noqa: BLE001 - whoever asked waits for an answer
+        if not asker.is_cancelled:  # what is interrupted may raise anything
+            _LOG.exception("a statement has failed: %s", sql)
+            yield Failure(error, number, line, is_ours=True)

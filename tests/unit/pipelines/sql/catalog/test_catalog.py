@@ -1,0 +1,234 @@
+"""What the catalog takes and refuses."""
+
+from dataclasses import replace
+
+import pytest
+
+from moldau.pipelines.sql.catalog.catalog import (
+    Catalog,
+    CatalogError,
+    Decision,
+    DeleteCheckpoint,
+    DeleteTopic,
+    EnsureTopic,
+    StartQuery,
+    StopQuery,
+)
+from moldau.pipelines.sql.catalog.commands import (
+    Command,
+    CreateAs,
+    Declare,
+    Drop,
+    InsertSelect,
+    Terminate,
+)
+from moldau.pipelines.sql.catalog.definitions import Desired
+from moldau.pipelines.sql.relations import Column, Kind, Relation
+
+ORDERS = Relation(
+    "Orders", Kind.STREAM, "orders", (Column("id", "string", is_key=True), Column("n", "int"))
+)
+USERS = Relation("users", Kind.TABLE, "users", (Column("user", "string", is_key=True),))
+ENRICHED = Relation("enriched", Kind.STREAM, "enriched", (Column("n", "int"),))
+TOTALS = Relation("totals", Kind.TABLE, "totals", (Column("id", "string", is_key=True),))
+
+
+def _do(catalog: Catalog, command: Command) -> Decision:
+    decision = catalog.decide(command, 1_000)
+    for key, value in decision.records:
+        catalog.replay(key, value)
+    return decision
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    made = Catalog()
+    _do(made, Declare(ORDERS, "CREATE STREAM Orders ..."))
+    _do(made, Declare(USERS, "CREATE TABLE users ..."))
+    _do(made, CreateAs(ENRICHED, "CREATE STREAM enriched AS ...", ("orders", "users")))
+    _do(made, CreateAs(TOTALS, "CREATE TABLE totals AS ...", ("ORDERS",), {"a": "b"}))
+    return made
+
+
+def test_what_was_declared_is_found_without_case_and_keeps_its_spelling(catalog: Catalog) -> None:
+    found = catalog.snapshot().find("oRDERS")
+    assert found == ORDERS
+    assert [each.name for each in catalog.snapshot().relations(Kind.TABLE)] == ["totals", "users"]
+
+
+def test_deciding_changes_nothing(catalog: Catalog) -> None:
+    before = catalog.snapshot()
+    catalog.decide(Drop(Kind.TABLE, "totals"), 0)
+    catalog.decide(Terminate(), 0)
+    catalog.decide(InsertSelect("enriched", "INSERT ...", ("orders",)), 0)
+    assert catalog.snapshot() == before
+
+
+def test_a_query_is_named_by_what_made_it_and_its_number(catalog: Catalog) -> None:
+    decision = _do(catalog, InsertSelect("Enriched", "INSERT ...", ("orders",)))
+    assert list(catalog.snapshot().queries) == [
+        "CSAS_ENRICHED_1",
+        "CTAS_TOTALS_2",
+        "INSERT_ENRICHED_3",
+    ]
+    query = catalog.snapshot().queries["INSERT_ENRICHED_3"]
+    assert decision.after == (StartQuery(query),)
+    assert catalog.snapshot().queries["CTAS_TOTALS_2"].settings == {"a": "b"}
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_a_topic_is_created_only_if_its_size_is_said(partitions: int | None) -> None:
+    relation = replace(ORDERS, partitions=partitions)
+    decision = Catalog().decide(Declare(relation, ""), 0)
+    assert decision.before == (EnsureTopic(relation, may_create=partitions is not None),)
+    decision = Catalog().decide(CreateAs(relation, "", ()), 0)
+    assert decision.before == (EnsureTopic(relation, may_create=True),)
+
+
+def test_a_number_is_not_used_again(catalog: Catalog) -> None:
+    _do(catalog, Drop(Kind.TABLE, "totals"))
+    _do(catalog, CreateAs(TOTALS, "CREATE ...", ("orders",)))
+    assert "CTAS_TOTALS_3" in catalog.snapshot().queries
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            Declare(TOTALS, ""),
+            "table totals is there already: choose another name, or DROP TABLE totals first",
+        ),
+        (
+            # A name is one for streams and tables.
+            Declare(Relation("TOTALS", Kind.STREAM, "t", ()), "", if_not_exists=True),
+            "table totals is there already: choose another name, or DROP TABLE totals first",
+        ),
+        (
+            CreateAs(ENRICHED, "", ()),
+            (
+                "stream enriched is there already: choose another name, or "
+                "DROP STREAM enriched first"
+            ),
+        ),
+        (
+            Drop(Kind.STREAM, "orders"),
+            (
+                "Orders is in use, CSAS_ENRICHED_1 reads it, CTAS_TOTALS_2 reads it: "
+                "TERMINATE CSAS_ENRICHED_1; TERMINATE CTAS_TOTALS_2 first"
+            ),
+        ),
+        (Drop(Kind.STREAM, "totals"), "totals is a table: use DROP TABLE totals"),
+        (Drop(Kind.STREAM, "order"), "there is no stream or table order: did you mean Orders?"),
+        (
+            InsertSelect("totals", "", ()),
+            (
+                "totals is a table, and INSERT INTO ... SELECT writes to streams: "
+                "use CREATE TABLE ... AS SELECT"
+            ),
+        ),
+        (InsertSelect("xyz", "", ()), "there is no stream or table xyz"),
+        (
+            Terminate("CTAS_TOTAL_2"),
+            "there is no query CTAS_TOTAL_2: did you mean CTAS_TOTALS_2?",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(catalog: Catalog, command: Command, message: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        catalog.decide(command, 0)
+    assert str(caught.value) == message
+
+
+def test_a_relation_that_is_there_is_left_alone_if_that_is_wanted(catalog: Catalog) -> None:
+    for command in (
+        Declare(ORDERS, "", if_not_exists=True),
+        CreateAs(TOTALS, "", ("orders",), if_not_exists=True),
+        Drop(Kind.STREAM, "nothing", if_exists=True),
+    ):
+        decision = catalog.decide(command, 0)
+        assert (decision.records, decision.before, decision.after) == ((), (), ())
+
+
+def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Catalog) -> None:
+    decision = _do(catalog, Drop(Kind.TABLE, "totals", delete_topic=True))
+    assert decision.message == (
+        "Table totals dropped, with query CTAS_TOTALS_2; topic totals deleted"
+    )
+    # A topic that is still written to would come back.
+    assert decision.after == (
+        StopQuery("CTAS_TOTALS_2"),
+        DeleteCheckpoint("CTAS_TOTALS_2"),
+        DeleteTopic("totals"),
+    )
+    assert catalog.snapshot().find("totals") is None
+    assert list(catalog.snapshot().queries) == ["CSAS_ENRICHED_1"]
+
+
+def test_drop_is_refused_while_another_query_inserts(catalog: Catalog) -> None:
+    _do(catalog, InsertSelect("enriched", "INSERT ...", ("orders",)))
+    with pytest.raises(CatalogError, match="INSERT_ENRICHED_3 writes it: TERMINATE INSERT"):
+        catalog.decide(Drop(Kind.STREAM, "enriched"), 0)
+    _do(catalog, Terminate("INSERT_ENRICHED_3"))
+    decision = _do(catalog, Drop(Kind.STREAM, "enriched"))
+    assert decision.after == (
+        StopQuery("CSAS_ENRICHED_1"),
+        DeleteCheckpoint("CSAS_ENRICHED_1"),
+        DeleteCheckpoint("INSERT_ENRICHED_3"),
+    )
+
+
+def test_a_topic_that_others_read_is_not_deleted(catalog: Catalog) -> None:
+    _do(catalog, Declare(Relation("again", Kind.STREAM, "totals", ()), ""))
+    with pytest.raises(CatalogError) as caught:
+        catalog.decide(Drop(Kind.TABLE, "totals", delete_topic=True), 0)
+    assert str(caught.value) == (
+        "topic totals is also read by again: drop it first, or leave out DELETE TOPIC"
+    )
+    _do(catalog, Drop(Kind.TABLE, "totals"))
+
+
+def test_a_terminated_query_stays(catalog: Catalog) -> None:
+    decision = _do(catalog, Terminate())
+    assert decision.message == (
+        "Queries CSAS_ENRICHED_1, CTAS_TOTALS_2 terminated; checkpoints are kept"
+    )
+    assert decision.after == (StopQuery("CSAS_ENRICHED_1"), StopQuery("CTAS_TOTALS_2"))
+    states = {each.desired for each in catalog.snapshot().queries.values()}
+    assert states == {Desired.TERMINATED}
+    with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is terminated already"):
+        catalog.decide(Terminate("CTAS_TOTALS_2"), 0)
+    assert catalog.decide(Terminate(), 0) == Decision("No query is running")
+
+
+def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> None:
+    _do(catalog, Terminate())
+    same = CreateAs(TOTALS, "CREATE TABLE IF NOT  EXISTS totals\nAS ...", ("orders",))
+    with pytest.raises(CatalogError, match="totals is there already"):
+        catalog.decide(same, 0)
+    decision = _do(catalog, replace(same, if_not_exists=True))
+    assert decision.message == "Query CTAS_TOTALS_2 goes on from its checkpoint"
+    query = catalog.snapshot().queries["CTAS_TOTALS_2"]
+    assert decision.after == (StartQuery(query),)
+    assert query.is_running
+    # It runs: there is nothing more to be done.
+    assert catalog.decide(replace(same, if_not_exists=True), 0).records == ()
+
+    other = CreateAs(ENRICHED, "CREATE STREAM enriched AS other", (), if_not_exists=True)
+    assert catalog.decide(other, 0).records == ()
+
+
+def test_the_same_insert_goes_on_and_another_is_another(catalog: Catalog) -> None:
+    insert = InsertSelect("enriched", "INSERT INTO enriched SELECT 1", ("orders",))
+    _do(catalog, insert)
+    _do(catalog, Terminate("INSERT_ENRICHED_3"))
+    _do(catalog, insert)
+    assert catalog.snapshot().queries["INSERT_ENRICHED_3"].is_running
+    assert "INSERT_ENRICHED_4" not in catalog.snapshot().queries
+    # ksqlDB, too, has two of one kind run at once.
+    _do(catalog, insert)
+    assert catalog.snapshot().queries["INSERT_ENRICHED_4"].is_running
+
+
+def test_a_record_of_a_newer_version_is_not_passed_over() -> None:
+    with pytest.raises(CatalogError, match="a newer version has written it"):
+        Catalog().replay("macro/x", {})
