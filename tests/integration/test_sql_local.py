@@ -12,7 +12,6 @@ import moldau
 from moldau.pipelines.decoding.batches import DecodeError
 from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.local.as_of import AsOfOffsets, AsOfTime
-from moldau.pipelines.sql.local.printing import print_topic
 from moldau.pipelines.sql.local.records import Limits
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.relations import Column, Kind, Relation
@@ -304,23 +303,3 @@ def test_what_fails_at_run_time_goes_to_spark(
     send(broker, "orders", *((None, {"user": "ß", "amount": number}) for number in range(5)))
     with pytest.raises(GoesToSpark, match="it does not work out here"):
         rows(engine, f"SELECT {expression} FROM orders")
-
-
-def test_print(broker: Broker) -> None:
-    send(broker, "orders", (b"a", {"n": 1}), (None, b"\xff"), (b"c", b"three"), timestamp_ms=1_500)
-    config = {"bootstrap.servers": broker.bootstrap_servers}
-    printed = list(print_topic(config, "orders", from_beginning=True, limit=3))
-    assert [(each.key, each.value) for each in printed] == [
-        ("a", '{"n": 1}'),
-        ("null", "0xff"),
-        ("c", "three"),
-    ]
-    assert str(printed[0]) == (
-        '1970-01-01 00:00:01.500, partition: 0, offset: 0, key: a, value: {"n": 1}'
-    )
-    some = print_topic(config, "orders", from_beginning=True, interval=2, limit=2)
-    assert [each.offset for each in some] == [0, 2]
-    stops = iter([False, False, True])
-    assert list(print_topic(config, "orders", is_stopped=lambda: next(stops))) == []
-    with pytest.raises(QueryError, match="no stream, table or topic nothing"):
-        next(print_topic(config, "nothing"))

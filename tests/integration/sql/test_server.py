@@ -54,8 +54,8 @@ def test_rows_are_inserted_and_topics_are_printed(moldau: Broker) -> None:
         declare = "CREATE TABLE t (id BIGINT PRIMARY KEY, n INT) WITH (topic='t', partitions=1);"
         execute(server, declare + "INSERT INTO t VALUES (1, 10), (258, NULL)")
         assert [row[1:] for row in rows_of(server, "PRINT t FROM BEGINNING LIMIT 2")] == [
-            [0, 0, "0x0000000000000001", '{"n":10}'],
-            [0, 1, "0x0000000000000102", '{"n":null}'],
+            [0, 0, "1", '{"n":10}'],
+            [0, 1, "258", '{"n":null}'],
         ]
         with client.Producer(moldau.bootstrap_servers) as producer:
             for number in range(6):

@@ -38,7 +38,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     AUTO_OFFSET_RESET: Setting(
         "latest",
         _one_of("earliest", "latest"),
-        "where EMIT CHANGES and PRINT, and queries made in this session, begin",
+        "where EMIT CHANGES and PRINT begin; if it is set, also queries that run for ever, "
+        "which begin at earliest otherwise",
     ),
     ENGINE: Setting(
         "auto",

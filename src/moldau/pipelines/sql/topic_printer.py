@@ -12,6 +12,7 @@ from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""
+NUMBER_SIZES: Final = (4, 8)
 COLUMNS: Final = (
     ResultColumn("timestamp", "timestamp"),
     ResultColumn("partition", "int"),
@@ -64,15 +65,20 @@ def _batches(consumer: Consumer, statement: Print, asker: Asker) -> Iterator[Seq
 
 def _row(record: Record) -> Row:
     time = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
-    return (time, record.partition, record.offset, _text(record.key), _text(record.value))
+    return (time, record.partition, record.offset, as_text(record.key), as_text(record.value))
 
 
-def _text(data: bytes | None) -> str | None:
+def as_text(data: bytes | None) -> str | None:
+    """Return bytes as a person would read them: text, a number of Java's serializers, or hex."""
     if data is None:
         return None
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return f"0x{data.hex()}"
-    # Numbers of Java's serializers are often UTF-8 by chance, and then full of zeros.
-    return f"0x{data.hex()}" if "\0" in text else text
+        text = "\0"
+    # Numbers are often UTF-8 by chance, and then full of zeros.
+    if "\0" not in text:
+        return text
+    if len(data) in NUMBER_SIZES:
+        return str(int.from_bytes(data, "big", signed=True))
+    return f"0x{data.hex()}"
