@@ -1,4 +1,4 @@
-"""Times, JSON, AS OF, and bytes for people, each by itself."""
+"""Times, JSON and AS OF, each by itself."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -9,7 +9,6 @@ from sqlglot import exp
 from moldau.pipelines.sql.local.as_of import AsOf, AsOfOffsets, AsOfTime, read_as_of
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.parsing import parse
-from moldau.pipelines.sql.local.printing import look
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_date, read_timestamp
 from moldau.pipelines.sql.local.types import Type, arrow_type, common_type, from_arrow, parse_type
@@ -139,22 +138,3 @@ def test_types_that_meet() -> None:
     assert meet("decimal(10,2)", "int") == "decimal(12,2)"
     assert meet("date", "timestamp") == "timestamp"
     assert meet("string", "int") == "None"
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (None, "null"),
-        (b"", "''"),
-        (b"ann", "ann"),
-        ("ěš".encode(), "ěš"),
-        (b'{"a":\n 1, "b": "\xc4\x9b"}', '{"a": 1, "b": "ě"}'),
-        (b"{not JSON", "{not JSON"),
-        (b"\x00\x00\x00\x07", "7"),
-        (b"\xff\xff\xff\xff\xff\xff\xff\xfe", "-2"),
-        (b"\xff\xfe", "0xfffe"),
-        (b"1234", "1234"),
-    ],
-)
-def test_bytes_for_people(data: bytes | None, expected: str) -> None:
-    assert look(data) == expected
