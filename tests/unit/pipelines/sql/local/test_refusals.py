@@ -125,7 +125,7 @@ def test_what_needs_too_much_memory_goes_to_spark() -> None:
 def test_no_spark_is_imported() -> None:
     program = (
         "import sys\n"
-        "import moldau.pipelines.sql.local.answering, moldau.pipelines.sql.local.printing\n"
+        "import moldau.pipelines.sql.local.answering, moldau.pipelines.sql.assembling\n"
         "assert not [each for each in sys.modules if each.partition('.')[0] in ('pyspark', 'py4j')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
