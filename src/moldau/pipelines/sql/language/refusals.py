@@ -14,6 +14,8 @@ TYPES_NESTED_MAX: Final = 32
 _TYPE_WORDS: Final = ("ARRAY", "MAP", "STRUCT")
 # What is read is found by its name: these hide it, and Spark would read files for them.
 _HIDING: Final = ("IDENTIFIER", "TABLE", "STREAM")
+# Functions of Spark that call whatever Java there is: a question must not run programs.
+_CALLING: Final = ("JAVA_METHOD", "REFLECT", "TRY_REFLECT")
 
 
 def refuse_tokens(text: str, tokens: Sequence[Token]) -> None:
@@ -47,6 +49,8 @@ def refuse_size(text: str, tokens: Sequence[Token]) -> None:
 def _refused(before: Token, token: Token) -> str | None:
     if before.word in _HIDING and token.text == "(":
         return f"there is no {before.word}(...); write the name itself"
+    if token.text == "(" and before.text.strip("`").upper() in _CALLING:
+        return f"{before.text} runs programs of Java, which no query may"
     if before.word == "WITHIN" and (token.shape is Shape.NUMBER or token.text == "("):
         return (
             "there is no WITHIN; say it behind ON: AND b.at BETWEEN a.at AND a.at + INTERVAL 1 HOUR"

@@ -95,3 +95,18 @@ def test_a_declaration_is_a_relation() -> None:
         "1 hour",
         3,
     )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "reflect('java.lang.System', 'exit', 1)",
+        "try_reflect ('java.lang.System', 'exit', 1)",
+        "system.builtin.Java_Method('java.lang.System', 'exit', 1)",
+        "`reflect`('java.lang.System', 'exit', 1)",
+    ],
+)
+def test_no_query_runs_java(call: str) -> None:
+    with pytest.raises(SqlError, match="runs programs of Java"):
+        parse(f"SELECT a, {call} FROM b")
+    assert parse("SELECT reflect, java_method AS `reflect` FROM b")
