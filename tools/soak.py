@@ -185,6 +185,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a SQL server, killed while its queries run",
+        ("tests/spark/test_sql_kills.py",),
+        {"MOLDAU_SQL_KILLS": "20"},
+        "pipelines",
+    ),
+    Proof(
         "Nexmark's queries",
         ("tests/spark/nexmark",),
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},
