@@ -138,11 +138,15 @@ class KafkaPython:
         read: set[str] = set()
         deadline = time.monotonic() + SECONDS_MAX
         try:
-            while len(read) < count or not all(member.assignment() for member in members):
-                assert time.monotonic() < deadline, len(read)
+            passed = 0
+            # What changes hands is read again, and only whoever has it in the end commits it.
+            while passed < count or not all(member.assignment() for member in members):
+                assert time.monotonic() < deadline, (passed, len(read))
                 for member in members:
                     for records in member.poll(50).values():
                         read |= {f"{record.partition}:{record.offset}" for record in records}
+                owned = [(member, place) for member in members for place in member.assignment()]
+                passed = sum(member.position(place) or 0 for member, place in owned)
             for member in members:
                 member.commit()
         finally:
