@@ -1,9 +1,11 @@
 """Every statement and every error, as somebody has read them."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
+from moldau.pipelines import examples
 from moldau.pipelines.sql.language.errors import SqlError
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.properties import Properties
@@ -13,11 +15,12 @@ from moldau.pipelines.sql.relations import Column
 from tests.golden_text import FOLDER, check_golden
 
 SQL = FOLDER / "sql"
+SHOP = Path(examples.__file__).with_name("shop.sql")
 
 
 def test_the_file_of_the_guide() -> None:
     """What a reader pastes at once."""
-    said = [_show(each) for each in parse((SQL / "shop.sql").read_text())]
+    said = [_show(each) for each in parse(SHOP.read_text())]
     check_golden("shop", "\n\n".join(said) + "\n", "sql")
 
 
