@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TypeAlias, TypeVar
 
-from tests.spark.nexmark.events import LATER_MS, START_MS, Events
+from tests.spark.nexmark.events import Events
 
 Found: TypeAlias = list[dict[str, object]]
 Content = TypeVar("Content")
@@ -58,7 +58,7 @@ def q5(events: Events) -> Found:
             counts[start][bid["auction"]] += 1
     return [
         {"start": start, "auction": auction, "bids": bids}
-        for start, auctions in _closed(counts).items()
+        for start, auctions in _closed(counts, events).items()
         for auction, bids in auctions.items()
         if bids == max(auctions.values())
     ]
@@ -82,7 +82,7 @@ def q7(events: Events) -> Found:
         windows[_window(bid)].append(bid)
     return [
         {"start": start, **{name: bid[name] for name in ("auction", "bidder", "price")}}
-        for start, bids in _closed(windows).items()
+        for start, bids in _closed(windows, events).items()
         for bid in bids
         if bid["price"] == max(int(each["price"]) for each in bids)
     ]
@@ -114,9 +114,10 @@ def _window(event: Mapping[str, int | str]) -> int:
     return int(event["at"]) - int(event["at"]) % WINDOW_MS
 
 
-def _closed(windows: Mapping[int, Content]) -> dict[int, Content]:
-    """Return the windows that are over at the end; those of the last event are not."""
-    return {start: each for start, each in windows.items() if start < START_MS + LATER_MS}
+def _closed(windows: Mapping[int, Content], events: Events) -> dict[int, Content]:
+    """Return the windows that are over at the end; those of the last event, long after, are not."""
+    end = int(events.bids[-2]["at"])
+    return {start: each for start, each in windows.items() if start <= end}
 
 
 def _mean(numbers: list[int]) -> float:
