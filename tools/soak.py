@@ -252,8 +252,9 @@ def _run(proof: Proof) -> Result:
     summary = f"{tests - failures - errors - skipped} of {tests} tests passed"
     if skipped:
         summary += f", {skipped} skipped"
-    noted = [f"{p.get('name')}={p.get('value')}" for p in suites.iter("property")]
-    counts = ", ".join(noted or [f"{name}={value}" for name, value in proof.environment.items()])
+    noted = {f"{p.get('name')}={p.get('value')}": None for p in suites.iter("property")}
+    asked = [f"{name}={value}" for name, value in proof.environment.items()]
+    counts = ", ".join([*asked, *noted])
     passed = done.returncode == 0 and skipped < tests
     return Result(
         passed, summary if passed else f"FAILED: {summary}", counts, float(suite.get("time", "0"))

@@ -17,7 +17,7 @@ from tests.golden_text import FOLDER
 MEGABYTE = 1_000_000
 STATEMENTS = [
     each
-    for name in ("statements", "errors", "shop")
+    for name in ("statements", "errors")
     for each in (FOLDER / "sql" / f"{name}.sql").read_text().split("\n\n")
 ]
 WORDS = sorted({word for each in STATEMENTS for word in each.split()})
