@@ -200,15 +200,16 @@ def test_a_pipe_that_closes(server: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        (*MOLDAU, "consume", "stop", "--from-beginning"),
-        (*MOLDAU, "produce", "stop", "--acks", "all"),
+        ("consume", "stop-reading", "--from-beginning"),
+        ("produce", "stop-writing", "--acks", "all"),
     ],
     ids=["consume", "produce"],
 )
 def test_ctrl_c_in_the_middle(server: str, command: tuple[str, ...]) -> None:
-    moldau("produce", "stop", "-b", server, typed=b"line\n")
+    action, topic, *_ = command
+    moldau("produce", topic, "-b", server, typed=b"line\n")
     with subprocess.Popen(
-        [*command, "-b", server],
+        [*MOLDAU, *command, "-b", server],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -217,13 +218,14 @@ def test_ctrl_c_in_the_middle(server: str, command: tuple[str, ...]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        if "consume" in command:
+        if action == "consume":
             assert process.stdout.readline() == b"line\n"
         else:
             process.stdin.write(b"line\n")
             process.stdin.flush()
+            # The second record is its own: it has come so far.
             watch = ("--partition", "0", "--offset", "1", "--max-messages", "1")
-            assert moldau("consume", "stop", *watch, "-b", server).stdout == "line\n"
+            assert moldau("consume", topic, *watch, "-b", server).stdout == "line\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         assert process.stderr.read() == b""
