@@ -34,7 +34,8 @@ SECONDS_MAX = 600
 def windows(spark: SparkSession, side: Side, directory: Path, records: int) -> Iterator[Row]:
     """Count what is in a topic; then see how soon a window is told that has just ended.
 
-    A count begins with the start of its query or of its program, which is compiled before.
+    A count begins with the start of a query in a session that is there already, or with that of a
+    program, JVM included, which favours us by some seconds of each.
     """
     ways = {"ours": _spark(spark, side, directory), STREAMS: _streams(side, directory)}
     with side.topic() as source:
