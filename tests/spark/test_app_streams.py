@@ -1,6 +1,7 @@
 """Apps from topic to topic: windows, changes, and what starts go on from."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_what_comes_too_late_is_counted_and_what_is_over_is_dropped(
     assert sum(each.late_rows for each in numbers) == 2
     assert numbers[-1].state_rows == 1
     assert len(values(broker, f"{topic}-totals")) == 1
+
+
+def test_a_query_that_was_killed_while_it_wrote_its_first_offsets_begins_anew(
+    apps: Apps, broker: Broker, topic: str
+) -> None:
+    broker.create_topic(topic, partitions=1)
+    send(broker, topic, [order(1, "ann", 1), order(2, "ann", 300)])
+    app = totals_app(apps, topic)
+    offsets = Path(app.checkpoints.of(f"{topic}-totals")) / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.278022de-8f83-4cd6-a60c-39b8708b44cd.tmp").touch()
+    app.run(once=True)
+    assert [each["total"] for each in values(broker, f"{topic}-totals")] == [1.0]
 
 
 def read_partitions(broker: Broker, topic: str) -> list[int]:

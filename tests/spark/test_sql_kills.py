@@ -147,11 +147,15 @@ def sql_server(servers: str, folder: Path) -> Iterator[ServerClient]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for something to happen."""
+def wait_until(
+    condition: Callable[[], bool], what: str, client: ServerClient | None = None
+) -> None:
+    """Wait for something to happen; of what does not, the server's queries may say why."""
     deadline = time.monotonic() + SECONDS_MAX
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen"
+        if time.monotonic() > deadline:
+            queries = [] if client is None else rows_of(client, "SHOW QUERIES")
+            pytest.fail(f"{what} did not happen; queries: {queries}")
         time.sleep(0.1)
 
 
@@ -177,15 +181,16 @@ def test_a_killed_server_goes_on(seed: int, tmp_path: Path) -> None:
                     list(client.execute(STATEMENTS))
                 # In the midst of batches, of whatever query is at work by then.
                 goal = shop.written() + chance.randrange(ORDERS)
-                wait_until(lambda n=goal: shop.written() > n, f"kill {kill}: more output")
+                wait_until(lambda n=goal: shop.written() > n, f"kill {kill}: more", client)
         shop.close()
         with sql_server(shop.servers, tmp_path) as client:
             expected = shop.expected_totals()
-            wait_until(lambda: shop.found_totals() >= expected, "the last window")
-            wait_until(
-                lambda: shop.found("enriched", "id", "city") >= shop.enriched, "the last join"
-            )
-            wait_until(lambda: shop.found("large", "id", "cents") >= shop.large, "the last order")
+            for is_there, what in (
+                (lambda: shop.found_totals() >= expected, "the last window"),
+                (lambda: shop.found("enriched", "id", "city") >= shop.enriched, "the last join"),
+                (lambda: shop.found("large", "id", "cents") >= shop.large, "the last order"),
+            ):
+                wait_until(is_there, what, client)
             queries = rows_of(client, "SHOW QUERIES")
             assert [(row[0], row[1]) for row in queries] == [
                 ("CSAS_LARGE_1", "RUNNING"),

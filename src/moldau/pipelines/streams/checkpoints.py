@@ -79,6 +79,9 @@ class Checkpoints:
                     f"query {query.name}: {path.parent} is the checkpoint of something else; "
                     "choose another folder with checkpoints"
                 )
+            # Spark begins only in an empty folder: who was killed while writing the first offsets
+            # has left a part of a file there, and would never start again.
+            shutil.rmtree(path.parent / "offsets", ignore_errors=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(asdict(now), indent=2))
             return True

@@ -54,6 +54,17 @@ def test_a_query_goes_on_from_its_own_checkpoint(tmp_path: Path) -> None:
     assert not checkpoints.claim(QUERY)
 
 
+def test_a_query_that_was_killed_before_its_first_batch_begins_anew(tmp_path: Path) -> None:
+    checkpoints = Checkpoints("shop", str(tmp_path))
+    assert checkpoints.claim(QUERY)
+    offsets = Path(checkpoints.of("totals")) / "offsets"
+    offsets.mkdir()
+    (offsets / ".0.5d7c.tmp").touch()
+    (offsets / "..0.5d7c.tmp.crc").touch()
+    assert checkpoints.claim(QUERY)
+    assert not offsets.exists()
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
