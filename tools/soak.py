@@ -37,6 +37,7 @@ class Proof:
 
 
 CRASHES = "tests/proofs/test_log_crashes.py"
+SQL_KILLS = "tests/spark/test_sql_kills.py::test_a_killed_server_goes_on"
 PROOFS = (
     Proof(
         "kill -9 of a writer",
@@ -186,7 +187,13 @@ PROOFS = (
     ),
     Proof(
         "a SQL server, killed while its queries run",
-        ("tests/spark/test_sql_kills.py",),
+        (f"{SQL_KILLS}[moldau]",),
+        {"MOLDAU_SQL_KILLS": "20"},
+        "pipelines",
+    ),
+    Proof(
+        "a SQL server at Apache Kafka 4.3.1, killed while its queries run",
+        (f"{SQL_KILLS}[apache]",),
         {"MOLDAU_SQL_KILLS": "20"},
         "pipelines",
     ),

@@ -1,8 +1,5 @@
 """`moldau pipeline run --views-port`: an app's tables, asked while it runs."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +11,12 @@ from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.streams.lookup import Lookup
 from moldau.testing.broker import Broker
-from tests.commands import environment, moldau
+from tests.commands import moldau
+from tests.served import served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DEADLINE_SECONDS = 300
 APP = """
 from moldau.pipelines import App
 
@@ -39,26 +36,11 @@ def test_a_table_is_asked_while_its_app_runs(tmp_path: Path) -> None:
         with Producer(broker.bootstrap_servers) as producer:
             producer.send("users", b'{"city": "Praha"}', b"ann").result()
         words = ["pipeline", "run", str(file), "-b", broker.bootstrap_servers, "--views-port", "0"]
-        with subprocess.Popen(
-            [sys.executable, "-m", "moldau.cli", *words, "--json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=tmp_path,
-            env=environment(),
-        ) as process:
-            assert process.stderr is not None
-            try:
-                lines = iter(process.stderr.readline, "")
-                line = next(line for line in lines if line.startswith("views: "))
-                server = line.split()[1].partition("/views/")[0]
-                asked = moldau("pipeline", "get", "users", "ann", "--server", server)
-                assert asked.stdout.splitlines() == ["USER  CITY", "ann   Praha"], asked.stderr
-                assert "caught up; offsets by partition {0: 1}" in asked.stderr
-            finally:
-                process.send_signal(signal.SIGTERM)
-                process.communicate(timeout=DEADLINE_SECONDS)
-            assert process.returncode == 0
+        with served(*words, "--json", folder=tmp_path, ready="views: ") as app:
+            server = app.address.partition("/views/")[0]
+            asked = moldau("pipeline", "get", "users", "ann", "--server", server)
+            assert asked.stdout.splitlines() == ["USER  CITY", "ann   Praha"], asked.stderr
+            assert "caught up; offsets by partition {0: 1}" in asked.stderr
 
 
 def test_get_asks_the_view_of_its_process(

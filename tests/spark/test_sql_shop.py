@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -22,10 +21,10 @@ from moldau.pipelines.sql.language.statements import CreateAs, CreateSource
 from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.testing.broker import Broker
 from tests.commands import environment
+from tests.served import MOLDAU, SQL_SERVER, served
 from tests.spark.reading import read
 
 DEADLINE_SECONDS = 300
-MOLDAU = [sys.executable, "-m", "moldau.cli"]
 
 
 @contextmanager
@@ -45,22 +44,8 @@ def shop(broker: Broker) -> Iterator[None]:
 
 @contextmanager
 def sql_server(broker: Broker, folder: Path) -> Iterator[ServerClient]:
-    words = ["sql", "server", "--listen", "127.0.0.1:0", "-b", broker.bootstrap_servers]
-    with subprocess.Popen(
-        [*MOLDAU, *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        try:
-            lines = iter(process.stdout.readline, "")
-            address = next(line.split()[1] for line in lines if line.startswith("ready "))
-            yield ServerClient(address)
-        finally:
-            process.terminate()
-            process.wait(DEADLINE_SECONDS)
+    with served(*SQL_SERVER, broker.bootstrap_servers, folder=folder) as server:
+        yield ServerClient(server.address)
 
 
 def wait_for(look: Callable[[], Any], what: str) -> Any:

@@ -17,6 +17,7 @@ import pytest
 from moldau import Admin, Producer
 from moldau.testing import Broker
 from tests.commands import environment, moldau
+from tests.served import SQL_SERVER, served
 
 DEADLINE_SECONDS = 30.0
 WITHOUT_SPARK = """
@@ -42,23 +43,11 @@ def server(moldau: Broker, tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def serve(broker: Broker, folder: Path) -> Iterator[str]:
-    words = ["sql", "server", "--listen", "127.0.0.1:0", "-b", broker.bootstrap_servers]
-    with subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_SPARK, *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=environment(),
-    ) as process:
-        assert process.stdout is not None
-        try:
-            lines = iter(process.stdout.readline, "")
-            yield next(line.split()[1] for line in lines if line.startswith("ready "))
-        finally:
-            process.send_signal(signal.SIGTERM)
-            rest = process.stdout.read()
-            assert process.wait(DEADLINE_SECONDS) == 0
-            assert rest == "stopping\n"
+    program = (sys.executable, "-c", WITHOUT_SPARK)
+    with served(*SQL_SERVER, broker.bootstrap_servers, folder=folder, program=program) as server:
+        yield server.address
+    said = (folder / "output").read_text().splitlines()
+    assert said[-2:] == [f"ready {server.address}", "stopping"]
 
 
 def sql(server: str, text: str, *words: str, code: int = 0) -> list[str]:
@@ -174,9 +163,7 @@ def test_the_second_server_says_who_is_the_first(
 ) -> None:
     from tests.commands import moldau as command  # the fixture has the same name
 
-    second = command(
-        "sql", "server", "--listen", "127.0.0.1:0", "-b", moldau.bootstrap_servers, cwd=tmp_path
-    )
+    second = command(*SQL_SERVER, moldau.bootstrap_servers, cwd=tmp_path)
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
     assert line.startswith(f"moldau: service default is run by the server at {server} (host ")
