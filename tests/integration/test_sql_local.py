@@ -4,16 +4,18 @@ import json
 import struct
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
 import moldau
 from moldau.pipelines.decoding.batches import DecodeError
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.language.queries import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.answering import LocalEngine
-from moldau.pipelines.sql.local.as_of import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.records import Limits
-from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.testing.broker import Broker
 
@@ -75,6 +77,10 @@ def fill_users(broker: Broker, **configs: object) -> None:
 def rows(engine: LocalEngine, query: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = engine.answer(query, CATALOG).rows.to_pylist()
     return found
+
+
+def at(ms: int) -> AsOfTime:
+    return AsOfTime(datetime.fromtimestamp(ms / 1000, UTC))
 
 
 def test_a_table_has_the_latest_row_of_each_key(broker: Broker, engine: LocalEngine) -> None:
@@ -189,7 +195,7 @@ def test_a_topic_that_nobody_has_declared(broker: Broker, engine: LocalEngine) -
     assert found == [{"value": "one", "_key": None}, {"value": "two", "_key": b"\xff"}]
     broker.create_topic("with-dash")
     assert engine.answer("SELECT count(*) AS c FROM `with-dash`", {}).rows.to_pylist() == [{"c": 0}]
-    with pytest.raises(QueryError, match="no stream, table or topic nothing"):
+    with pytest.raises(PipelineError, match="no stream, table or topic nothing"):
         engine.answer("SELECT * FROM nothing", {})
 
 
@@ -219,18 +225,20 @@ def test_as_of_a_time_and_as_of_offsets(broker: Broker, engine: LocalEngine) -> 
     assert rows(engine, name % "TIMESTAMP AS OF '1970-01-02 00:00:00.001'") == [{"name": "Eve"}]
     city = """SELECT city FROM users VERSION AS OF '{"0":2,"1":0}' WHERE user = 'ann'"""
     assert rows(engine, city) == [{"city": "Brno"}]
-    given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfTime(1_000)})
+    given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": at(1_000)})
     assert given.rows.to_pylist() == [{"c": 0}]
     given = engine.answer(
-        "SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets({0: 3})}
+        "SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets(((0, 3),))}
     )
     assert given.rows.to_pylist() == [{"c": 3}]
     both = """SELECT now.name, old.name AS was FROM users AS now JOIN
         users VERSION AS OF '{"0":1}' AS old ON now.user = old.user"""
     assert rows(engine, both) == [{"name": "Eve", "was": "Ann"}]
-    with pytest.raises(QueryError, match=r"VERSION AS OF offset 99: partition users-0 ends at 7"):
+    with pytest.raises(
+        PipelineError, match=r"VERSION AS OF offset 99: partition users-0 ends at 7"
+    ):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"0":99}'""")
-    with pytest.raises(QueryError, match="topic users has 2 partitions, and none 5"):
+    with pytest.raises(PipelineError, match="topic users has 2 partitions, and none 5"):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"5":1}'""")
 
 
@@ -243,15 +251,20 @@ def test_as_of_where_compaction_may_have_passed(broker: Broker, engine: LocalEng
     def name_as_of(when: AsOfTime | AsOfOffsets) -> object:
         return engine.answer(query, CATALOG, {"users": when}).rows.to_pylist()
 
-    assert name_as_of(AsOfTime(now_ms - DAY_MS // 2)) == [{"name": "Ann"}]
-    assert name_as_of(AsOfOffsets({0: 5})) == [{"name": "Ann"}]
-    for when in (AsOfTime(now_ms - 2 * DAY_MS), AsOfOffsets({0: 3})):
-        with pytest.raises(QueryError, match=r"min\.compaction\.lag\.ms=86400000: compaction may"):
+    assert name_as_of(at(now_ms - DAY_MS // 2)) == [{"name": "Ann"}]
+    assert name_as_of(AsOfOffsets(((0, 5),))) == [{"name": "Ann"}]
+    for when in (at(now_ms - 2 * DAY_MS), AsOfOffsets(((0, 3),))):
+        with pytest.raises(
+            PipelineError, match=r"min\.compaction\.lag\.ms=86400000: compaction may"
+        ):
             name_as_of(when)
+    # What is not named is not there yet, however old it is by now.
+    send(broker, "users", (b"old", {"name": "Old"}), partition=1, timestamp_ms=1_000)
+    assert name_as_of(AsOfOffsets(((0, 6),))) == [{"name": "Eve"}]
     # A stream is what is there; nobody has asked for the latest of a key.
     stream = Relation("users", Kind.STREAM, "users", USERS.columns)
     counted = engine.answer(
-        "SELECT count(*) AS c FROM users", {"users": stream}, {"users": AsOfOffsets({0: 3})}
+        "SELECT count(*) AS c FROM users", {"users": stream}, {"users": AsOfOffsets(((0, 3),))}
     )
     assert counted.rows.to_pylist() == [{"c": 3}]
 
@@ -261,10 +274,10 @@ def test_as_of_what_is_deleted(broker: Broker, engine: LocalEngine) -> None:
     with moldau.Admin(broker.bootstrap_servers) as admin:
         admin.delete_records({moldau.TopicPartition("users", 0): 3})
     with pytest.raises(
-        QueryError, match=r"offset 2: partition users-0 begins at offset 3.*retention"
+        PipelineError, match=r"offset 2: partition users-0 begins at offset 3.*retention"
     ):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"0":2}'""")
-    with pytest.raises(QueryError, match=r"users-0 begins at offset 3.*retention\.ms"):
+    with pytest.raises(PipelineError, match=r"users-0 begins at offset 3.*retention\.ms"):
         rows(engine, "SELECT * FROM users TIMESTAMP AS OF '1970-01-01 00:00:00.5'")
 
 

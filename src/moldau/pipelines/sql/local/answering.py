@@ -10,11 +10,11 @@ from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
-from moldau.pipelines.sql.local.as_of import AsOf, read_as_of
+from moldau.pipelines.sql.language.queries import AsOf
+from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
-from moldau.pipelines.sql.local.offsets import Span, assign_topic, check_compaction, find_spans
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.records import Limits, Progress, Reading, read_records
 from moldau.pipelines.sql.local.refusals import GoesToSpark
@@ -23,6 +23,7 @@ from moldau.pipelines.sql.local.selects import Queries, Query
 from moldau.pipelines.sql.local.types import arrow_type
 from moldau.pipelines.sql.local.wanted import Wanted
 from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.topic_spans import Span, assign_topic, check_compaction, find_spans
 
 READ: Final = {
     "isolation.level": "read_committed",

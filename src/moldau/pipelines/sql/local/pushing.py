@@ -15,10 +15,10 @@ from moldau.pipelines.sql.local.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from moldau.pipelines.sql.local.answering import READ, Question, as_spark
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.loading import Loader
-from moldau.pipelines.sql.local.offsets import assign_topic
 from moldau.pipelines.sql.local.records import Limits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.topic_spans import assign_topic
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC
 from typing import Final
 
 import pyarrow as pa
@@ -34,11 +33,8 @@ class _LocalNames(Names):
         name = super().table(use)
         if use.as_of is None:
             return name
-        if isinstance(use.as_of, AsOfTime):
-            at = use.as_of.at
-            zoned = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-            return f"{name} TIMESTAMP AS OF '{zoned.isoformat()}'"
-        return f"{name} VERSION AS OF '{use.as_of}'"
+        kind = "TIMESTAMP" if isinstance(use.as_of, AsOfTime) else "VERSION"
+        return f"{name} {kind} AS OF '{use.as_of}'"
 
     def rowtime(self, use: TableUse | None) -> str:
         """Return the column with the record's time."""

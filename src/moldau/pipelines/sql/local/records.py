@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.errors import RetriableError
-from moldau.pipelines.sql.local.offsets import Span
 from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.topic_spans import Span
 
 POLL_MS: Final = 50
 """How long to wait for records before looking whether what is left has none."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from moldau.pipelines.sql.local.as_of import AsOf
+from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Named, Source, column
 from moldau.pipelines.sql.local.types import (

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from sqlglot import exp
 
-from moldau.pipelines.sql.local.as_of import AsOf, AsOfOffsets, AsOfTime, read_as_of
+from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
+from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
@@ -97,8 +98,10 @@ def as_of(words: str) -> AsOf | None:
 
 def test_as_of() -> None:
     assert as_of("") is None
-    assert as_of("TIMESTAMP AS OF '1970-01-01 00:00:01.5'") == AsOfTime(1_500)
-    assert as_of("""VERSION AS OF '{"0":120,"1":98}'""") == AsOfOffsets({0: 120, 1: 98})
+    time = as_of("TIMESTAMP AS OF '1970-01-01 01:00:01.5+01:00'")
+    assert isinstance(time, AsOfTime)
+    assert time.ms == 1_500
+    assert as_of("""VERSION AS OF '{"1":98,"0":120}'""") == AsOfOffsets(((0, 120), (1, 98)))
 
 
 @pytest.mark.parametrize(
