@@ -71,6 +71,7 @@ def test_json_by_sparks_rules(data: bytes, expected: dict[str, object]) -> None:
         (b'{"n": 2147483648}', "not JSON of the schema"),
         (b'{"d": 1000}', "not JSON of the schema"),
         (b'{"d": true}', "not JSON of the schema"),
+        (b'{"n": "x", "n": 1}', "not JSON of the schema"),
         (b"{", "not JSON of the schema"),
         (b"7", "not JSON of the schema"),
         (b" ", "it is empty"),
@@ -88,6 +89,13 @@ def test_json_that_does_not_decode(data: bytes, words: str) -> None:
 def test_json_that_only_spark_reads(data: bytes) -> None:
     with pytest.raises(GoesToSpark):
         read_json(data, FIELDS)
+
+
+def test_a_key_twice_in_a_map_is_for_spark() -> None:
+    counts = [("m", parse_type("map<string,int>"))]
+    assert read_json(b'{"m": {"a": 1, "b": 2}}', counts) == {"m": [("a", 1), ("b", 2)]}
+    with pytest.raises(GoesToSpark, match="a key twice in a map"):
+        read_json(b'{"m": {"a": 1, "a": 2}}', counts)
 
 
 def as_of(words: str) -> AsOf | None:
