@@ -2,6 +2,7 @@
 
 import json
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import pytest
 import moldau
 from moldau.pipelines.decoding.batches import DecodeError
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.language.queries import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.local.records import Limits
@@ -77,6 +79,27 @@ def fill_users(broker: Broker, **configs: object) -> None:
 def rows(engine: LocalEngine, query: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = engine.answer(query, CATALOG).rows.to_pylist()
     return found
+
+
+class Watching(Asker):
+    """Hears everything, and may go some time after all is read."""
+
+    def __init__(self, going_seconds: float | None = None) -> None:
+        super().__init__()
+        self.told: list[tuple[int, int | None]] = []
+        self._going = going_seconds
+        self._timers: list[threading.Timer] = []
+
+    def progress(self, done: int, total: int | None = None) -> None:
+        self.told.append((done, total))
+        if self._going is not None and done == total:
+            self._timers.append(threading.Timer(self._going, self.cancel))
+            self._timers[-1].start()
+
+    def stop(self) -> None:
+        for each in self._timers:
+            each.cancel()
+            each.join()
 
 
 def at(ms: int) -> AsOfTime:
@@ -299,11 +322,27 @@ def test_who_answers_is_explained_and_progress_is_told(broker: Broker, engine: L
     assert explained.reason == "small and plain: 20 records"
     explained = engine.explain("SELECT percentile_approx(amount, 0.5) FROM orders", CATALOG)
     assert (explained.is_local, explained.reason) == (False, "function percentile_approx")
-    told: list[tuple[int, int]] = []
-    engine.answer(
-        "SELECT sum(amount) FROM orders", CATALOG, progress=lambda *so_far: told.append(so_far)
+    asker = Watching()
+    engine.answer("SELECT sum(amount) FROM orders", CATALOG, asker=asker)
+    assert asker.told[-1] == (20, 20)
+
+
+def test_whoever_goes_ends_what_is_read_and_what_is_computed(
+    broker: Broker, engine: LocalEngine
+) -> None:
+    send(broker, "orders", *((None, {"amount": number}) for number in range(2_000)))
+    endless = (
+        "SELECT count(*) FROM orders a, orders b, orders c, orders d, orders e "
+        "WHERE a.amount + b.amount + c.amount + d.amount + e.amount < 0"
     )
-    assert told[-1] == (20, 20)
+    # Before it is read, when it is read, and while it is computed.
+    for seconds in (None, 0, 0.5):
+        asker = Watching(seconds)
+        if seconds is None:
+            asker.cancel()
+        with pytest.raises(CancelledError):
+            engine.answer(endless, CATALOG, asker=asker)
+        asker.stop()
 
 
 @pytest.mark.parametrize(

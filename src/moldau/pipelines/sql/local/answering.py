@@ -10,13 +10,14 @@ from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
+from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.parsing import parse
-from moldau.pipelines.sql.local.records import Limits, Progress, Reading, read_records
+from moldau.pipelines.sql.local.records import Limits, Reading, read_records
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Source
 from moldau.pipelines.sql.local.selects import Queries, Query
@@ -66,15 +67,19 @@ class LocalEngine:
         text: str,
         catalog: Mapping[str, Relation],
         as_of: Mapping[str, AsOf] | None = None,
-        progress: Progress | None = None,
+        asker: Asker | None = None,
     ) -> Answer:
-        """Return the rows of a query; `GoesToSpark` if they are not found here."""
+        """Return the rows of a query; `GoesToSpark` if they are not found here.
+
+        The asker hears how many offsets were read, and of how many; if it is cancelled, this is a
+        `CancelledError` soon.
+        """
         with Consumer(config=self._config | READ) as consumer:
             question = Question(self._config, consumer, catalog, as_of or {})
             query = question.translate(text)
-            reading = Reading(self._limits, progress)
+            reading = Reading(self._limits, asker)
             spans = question.find_spans(reading)
-            with open_database(self._limits.memory_bytes_max) as database:
+            with open_database(self._limits.memory_bytes_max, asker) as database:
                 for wanted in question.wanted:
                     loader = Loader(wanted)
                     records = read_records(consumer, spans[wanted.table], loader.columns, reading)

@@ -76,7 +76,7 @@ def push(
         raise
 
     def rows() -> Generator[pa.Table]:
-        with consumer, open_database(Limits().memory_bytes_max) as database:
+        with consumer, open_database(Limits().memory_bytes_max, asker) as database:
             while not asker.is_cancelled:
                 found = consumer.poll_arrow(timeout_ms=POLL_MS)
                 if not len(found):

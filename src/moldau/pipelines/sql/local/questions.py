@@ -66,12 +66,7 @@ class LocalQuestions:
                 starting = session.get(AUTO_OFFSET_RESET)
                 schema, tables = push(self._config, text, catalog, starting, asker)
                 return Result(_columns(schema), _pushed(tables, select.limit), self.name)
-
-            def tell(done: int, total: int) -> None:
-                asker.check()
-                asker.progress(done, total)
-
-            found = self._engine.answer(text, catalog, progress=tell).rows
+            found = self._engine.answer(text, catalog, asker=asker).rows
         except GoesToSpark as refusal:
             raise DeclinedError(refusal.reason) from None
         batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))

@@ -120,16 +120,12 @@ def _as_rows(planned: Planned) -> DataFrame:
 
 def _run(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[Row]]:
     tag = f"moldau-{uuid.uuid4().hex}"
-    forget = asker.on_cancel(lambda: _interrupt(spark, tag))
-    spark.addTag(tag)
-    try:
-        yield from collect(rows)
-    except PySparkException as error:
-        raise refusal(error) from error
-    finally:
-        spark.removeTag(tag)
-        forget()
-
-
-def _interrupt(spark: SparkSession, tag: str) -> None:
-    spark.interruptTag(tag)
+    with asker.interrupting(lambda: spark.interruptTag(tag)):
+        spark.addTag(tag)
+        try:
+            yield from collect(rows)
+        except PySparkException as error:
+            asker.check()
+            raise refusal(error) from error
+        finally:
+            spark.removeTag(tag)
