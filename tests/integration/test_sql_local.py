@@ -16,6 +16,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.language.queries import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.answering import LocalEngine
+from moldau.pipelines.sql.local.inference import SAMPLE_RECORDS
 from moldau.pipelines.sql.local.records import Limits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Column, Kind, Relation
@@ -213,6 +214,13 @@ def test_a_topic_that_nobody_has_declared(broker: Broker, engine: LocalEngine) -
         {"_key": "a", "page": "/", "ms": 5.0, "who": {"id": 1}, "tags": ["x"]},
         {"_key": "b", "page": "/b", "ms": 2.5, "who": None, "tags": None},
     ]
+    guessed = "the columns of topic clicks are guessed from its first records, declare it"
+    for wrong in ("SELECT pge FROM clicks", "SELECT who.nme FROM clicks",
+                  "SELECT pge FROM (SELECT * FROM clicks)"):  # fmt: skip
+        with pytest.raises(PipelineError, match=rf"there is no (column|field) .*; {guessed}"):
+            engine.answer(wrong, {})
+    with pytest.raises(PipelineError, match=r"there is no column pge: user, name, city is there$"):
+        engine.answer("SELECT pge FROM users", CATALOG)
     send(broker, "words", (None, b"one"), (b"\xff", b"two"))
     found = engine.answer("SELECT value, _key FROM words ORDER BY _offset", {}).rows.to_pylist()
     assert found == [{"value": "one", "_key": None}, {"value": "two", "_key": b"\xff"}]
@@ -220,6 +228,13 @@ def test_a_topic_that_nobody_has_declared(broker: Broker, engine: LocalEngine) -
     assert engine.answer("SELECT count(*) AS c FROM `with-dash`", {}).rows.to_pylist() == [{"c": 0}]
     with pytest.raises(PipelineError, match="no stream, table or topic nothing"):
         engine.answer("SELECT * FROM nothing", {})
+
+
+def test_a_record_that_does_not_fit_what_was_guessed(broker: Broker, engine: LocalEngine) -> None:
+    broker.create_topic("later")
+    send(broker, "later", *((None, {"n": 1}) for _ in range(SAMPLE_RECORDS)), (None, {"n": "x"}))
+    with pytest.raises(DecodeError, match=r"offset 1000 does not decode.*; the columns of topic"):
+        engine.answer("SELECT n FROM later", {})
 
 
 def test_only_what_is_committed_is_read(broker: Broker, engine: LocalEngine) -> None:

@@ -18,7 +18,7 @@ from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.records import Limits, Reading, read_records
-from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
 from moldau.pipelines.sql.local.scopes import Source
 from moldau.pipelines.sql.local.selects import Queries, Query
 from moldau.pipelines.sql.local.types import arrow_type
@@ -127,19 +127,22 @@ class Question:
 
     def translate(self, text: str) -> Query:
         """Return the engine's query."""
-        return Queries(self._source, self._now).translate(parse(text))
+        try:
+            return Queries(self._source, self._now).translate(parse(text))
+        except NoColumnError as error:
+            guesses = dict.fromkeys(each.guess for each in self.wanted)
+            raise NoColumnError(f"{error}{''.join(guesses)}") from None
 
-    def _source(self, table: exp.Table, alias: str) -> Source:
-        name = ".".join(part.name for part in table.parts)
-        as_of = read_as_of(table) or self._as_of.get(name.lower())
+    def _source(self, node: exp.Table, alias: str) -> Source:
+        name = ".".join(part.name for part in node.parts)
+        as_of = read_as_of(node) or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
         if key not in self._wanted:
-            self._wanted[key] = Wanted(self._relation(name), as_of, f"r{len(self._wanted)}")
+            known = self._catalog.get(name.lower())
+            relation = infer_relation(self._consumer, name) if known is None else known
+            table = f"r{len(self._wanted)}"
+            self._wanted[key] = Wanted(relation, as_of, table, is_guessed=known is None)
         return self._wanted[key].source(alias)
-
-    def _relation(self, name: str) -> Relation:
-        known = self._catalog.get(name.lower())
-        return infer_relation(self._consumer, name) if known is None else known
 
     def find_spans(self, reading: Reading) -> dict[str, list[Span]]:
         """Return what to read for each relation; `GoesToSpark` if it is too much."""

@@ -59,6 +59,7 @@ def push(
         question = Question(config, consumer, catalog, {})
         query = question.translate(text)
         (wanted,) = question.wanted
+        is_guessed = wanted.is_guessed
         known = {**catalog, wanted.relation.name: wanted.relation}
         assign_topic(consumer, wanted.relation.topic)
         # Where `latest` is must not depend on when somebody takes the first rows.
@@ -85,6 +86,7 @@ def push(
                 question = Question(config, consumer, known, {})
                 query = question.translate(text)
                 (wanted,) = question.wanted
+                wanted.is_guessed = is_guessed
                 loader = Loader(wanted)
                 batches: list[Any] = [
                     each.select(loader.columns) for each in pa.RecordBatchReader.from_stream(found)

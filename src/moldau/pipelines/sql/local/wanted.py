@@ -40,8 +40,20 @@ class Wanted:
     as_of: AsOf | None
     table: str
     """Its name in DuckDB."""
+    is_guessed: bool = False
+    """Whether nobody has declared it."""
     used: set[str] = field(default_factory=set)
     """The columns that the question asks for."""
+
+    @property
+    def guess(self) -> str:
+        """What is to be known of its columns if one is wrong; nothing if it was declared."""
+        if not self.is_guessed:
+            return ""
+        return (
+            f"; the columns of topic {self.relation.topic} are guessed from its first records, "
+            "declare it with CREATE STREAM to have others"
+        )
 
     @property
     def keys(self) -> list[tuple[str, Type]]:
