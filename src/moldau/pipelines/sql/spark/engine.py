@@ -1,9 +1,7 @@
 """Spark as one who answers: what is large, what never ends, and what nobody else can do."""
 
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.connector.options import PREFIX
@@ -12,15 +10,15 @@ from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import Snapshot
 from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.language.statements import Select
-from moldau.pipelines.sql.ports import Result, Row
+from moldau.pipelines.sql.ports import Result
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
-from moldau.pipelines.sql.spark.arrow_rows import collect, shown_columns
+from moldau.pipelines.sql.spark.arrow_rows import shown_columns
+from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import Planned, Start, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
-from moldau.pipelines.sql.spark.running import refusal
 from moldau.pipelines.sql.spark.sides import Find, find_sides
 from moldau.pipelines.sql.spark.topic_places import latest_now
 from moldau.pipelines.streams.app import App
@@ -61,7 +59,7 @@ class SparkEngine:
         if select.emit is None:
             rows = plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
             columns, shown = shown_columns(rows)
-            return Result(columns, _run(self._spark, shown, asker), self.name)
+            return Result(columns, run_batch(self._spark, shown, asker), self.name)
         rows, mode = self._plan_stream(select, snapshot, session)
         columns, shown = shown_columns(rows)
         return Result(columns, PushedRows(shown, mode, select.limit, asker), self.name)
@@ -116,16 +114,3 @@ def _as_rows(planned: Planned) -> DataFrame:
             for name in planned.names
         )
     )
-
-
-def _run(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[Row]]:
-    tag = f"moldau-{uuid.uuid4().hex}"
-    with asker.interrupting(lambda: spark.interruptTag(tag)):
-        spark.addTag(tag)
-        try:
-            yield from collect(rows)
-        except PySparkException as error:
-            asker.check()
-            raise refusal(error) from error
-        finally:
-            spark.removeTag(tag)
