@@ -9,6 +9,7 @@ import pytest
 
 from moldau.pipelines import PipelineError
 from moldau.pipelines.sql.asking import Asker, CancelledError
+from moldau.pipelines.sql.local.questions import LocalQuestions
 from moldau.pipelines.sql.ports import Result, ResultColumn
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.spark.engine import SparkEngine
@@ -46,7 +47,8 @@ def ask(broker: Broker, spark: object) -> Ask:
         ("ann", {"city": "Prague", "tags": {"a": 1}}),
         ("bob", None),
     )
-    engine = SparkEngine("shop", servers)
+    local = LocalQuestions({"bootstrap.servers": servers})
+    engine = SparkEngine("shop", servers, infer=local.infer)
     snapshot = snapshot_of(DECLARED)
 
     def select(text: str, asker: Asker | None = None, **settings: str) -> Result:
@@ -73,6 +75,8 @@ def test_what_ends(ask: Ask) -> None:
     assert rows(joined) == [("o1", "ann", "ann"), ("o2", None, "bob"), ("o3", "ann", "ann")]
     with pytest.raises(PipelineError, match=r"`nme` cannot be resolved"):
         ask("SELECT nme FROM users")
+    with pytest.raises(PipelineError, match=r"`x` cannot be resolved.*; the columns of topic e-us"):
+        ask("SELECT x FROM `e-users`")
     with pytest.raises(PipelineError, match=r"'Prague' .* cannot be cast to \"INT\""):
         rows(ask("SELECT CAST(city AS int) FROM users"))
 

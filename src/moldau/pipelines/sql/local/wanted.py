@@ -16,7 +16,7 @@ from moldau.pipelines.sql.local.types import (
     parse_type,
     quoted,
 )
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Kind, Relation, guessed
 
 METADATA: Final = {
     "_topic": STRING, "_partition": INT, "_offset": BIGINT, "_timestamp": TIMESTAMP,
@@ -48,12 +48,7 @@ class Wanted:
     @property
     def guess(self) -> str:
         """What is to be known of its columns if one is wrong; nothing if it was declared."""
-        if not self.is_guessed:
-            return ""
-        return (
-            f"; the columns of topic {self.relation.topic} are guessed from its first records, "
-            "declare it with CREATE STREAM to have others"
-        )
+        return guessed(self.relation.topic) if self.is_guessed else ""
 
     @property
     def keys(self) -> list[tuple[str, Type]]:
