@@ -2,18 +2,23 @@
 
 import json
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
 import moldau
 from moldau.pipelines.decoding.batches import DecodeError
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.asking import Asker, CancelledError
+from moldau.pipelines.sql.language.queries import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.answering import LocalEngine
-from moldau.pipelines.sql.local.as_of import AsOfOffsets, AsOfTime
+from moldau.pipelines.sql.local.inference import SAMPLE_RECORDS
 from moldau.pipelines.sql.local.records import Limits
-from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.testing.broker import Broker
 
@@ -75,6 +80,31 @@ def fill_users(broker: Broker, **configs: object) -> None:
 def rows(engine: LocalEngine, query: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = engine.answer(query, CATALOG).rows.to_pylist()
     return found
+
+
+class Watching(Asker):
+    """Hears everything, and may go some time after all is read."""
+
+    def __init__(self, going_seconds: float | None = None) -> None:
+        super().__init__()
+        self.told: list[tuple[int, int | None]] = []
+        self._going = going_seconds
+        self._timers: list[threading.Timer] = []
+
+    def progress(self, done: int, total: int | None = None) -> None:
+        self.told.append((done, total))
+        if self._going is not None and done == total:
+            self._timers.append(threading.Timer(self._going, self.cancel))
+            self._timers[-1].start()
+
+    def stop(self) -> None:
+        for each in self._timers:
+            each.cancel()
+            each.join()
+
+
+def at(ms: int) -> AsOfTime:
+    return AsOfTime(datetime.fromtimestamp(ms / 1000, UTC))
 
 
 def test_a_table_has_the_latest_row_of_each_key(broker: Broker, engine: LocalEngine) -> None:
@@ -184,13 +214,27 @@ def test_a_topic_that_nobody_has_declared(broker: Broker, engine: LocalEngine) -
         {"_key": "a", "page": "/", "ms": 5.0, "who": {"id": 1}, "tags": ["x"]},
         {"_key": "b", "page": "/b", "ms": 2.5, "who": None, "tags": None},
     ]
+    guessed = "the columns of topic clicks are guessed from its first records, declare it"
+    for wrong in ("SELECT pge FROM clicks", "SELECT who.nme FROM clicks",
+                  "SELECT pge FROM (SELECT * FROM clicks)"):  # fmt: skip
+        with pytest.raises(PipelineError, match=rf"there is no (column|field) .*; {guessed}"):
+            engine.answer(wrong, {})
+    with pytest.raises(PipelineError, match=r"there is no column pge: user, name, city is there$"):
+        engine.answer("SELECT pge FROM users", CATALOG)
     send(broker, "words", (None, b"one"), (b"\xff", b"two"))
     found = engine.answer("SELECT value, _key FROM words ORDER BY _offset", {}).rows.to_pylist()
     assert found == [{"value": "one", "_key": None}, {"value": "two", "_key": b"\xff"}]
     broker.create_topic("with-dash")
     assert engine.answer("SELECT count(*) AS c FROM `with-dash`", {}).rows.to_pylist() == [{"c": 0}]
-    with pytest.raises(QueryError, match="no stream, table or topic nothing"):
+    with pytest.raises(PipelineError, match="no stream, table or topic nothing"):
         engine.answer("SELECT * FROM nothing", {})
+
+
+def test_a_record_that_does_not_fit_what_was_guessed(broker: Broker, engine: LocalEngine) -> None:
+    broker.create_topic("later")
+    send(broker, "later", *((None, {"n": 1}) for _ in range(SAMPLE_RECORDS)), (None, {"n": "x"}))
+    with pytest.raises(DecodeError, match=r"offset 1000 does not decode.*; the columns of topic"):
+        engine.answer("SELECT n FROM later", {})
 
 
 def test_only_what_is_committed_is_read(broker: Broker, engine: LocalEngine) -> None:
@@ -219,18 +263,20 @@ def test_as_of_a_time_and_as_of_offsets(broker: Broker, engine: LocalEngine) -> 
     assert rows(engine, name % "TIMESTAMP AS OF '1970-01-02 00:00:00.001'") == [{"name": "Eve"}]
     city = """SELECT city FROM users VERSION AS OF '{"0":2,"1":0}' WHERE user = 'ann'"""
     assert rows(engine, city) == [{"city": "Brno"}]
-    given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfTime(1_000)})
+    given = engine.answer("SELECT count(*) AS c FROM users", CATALOG, {"users": at(1_000)})
     assert given.rows.to_pylist() == [{"c": 0}]
     given = engine.answer(
-        "SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets({0: 3})}
+        "SELECT count(*) AS c FROM users", CATALOG, {"users": AsOfOffsets(((0, 3),))}
     )
     assert given.rows.to_pylist() == [{"c": 3}]
     both = """SELECT now.name, old.name AS was FROM users AS now JOIN
         users VERSION AS OF '{"0":1}' AS old ON now.user = old.user"""
     assert rows(engine, both) == [{"name": "Eve", "was": "Ann"}]
-    with pytest.raises(QueryError, match=r"VERSION AS OF offset 99: partition users-0 ends at 7"):
+    with pytest.raises(
+        PipelineError, match=r"VERSION AS OF offset 99: partition users-0 ends at 7"
+    ):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"0":99}'""")
-    with pytest.raises(QueryError, match="topic users has 2 partitions, and none 5"):
+    with pytest.raises(PipelineError, match="topic users has 2 partitions, and none 5"):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"5":1}'""")
 
 
@@ -243,15 +289,20 @@ def test_as_of_where_compaction_may_have_passed(broker: Broker, engine: LocalEng
     def name_as_of(when: AsOfTime | AsOfOffsets) -> object:
         return engine.answer(query, CATALOG, {"users": when}).rows.to_pylist()
 
-    assert name_as_of(AsOfTime(now_ms - DAY_MS // 2)) == [{"name": "Ann"}]
-    assert name_as_of(AsOfOffsets({0: 5})) == [{"name": "Ann"}]
-    for when in (AsOfTime(now_ms - 2 * DAY_MS), AsOfOffsets({0: 3})):
-        with pytest.raises(QueryError, match=r"min\.compaction\.lag\.ms=86400000: compaction may"):
+    assert name_as_of(at(now_ms - DAY_MS // 2)) == [{"name": "Ann"}]
+    assert name_as_of(AsOfOffsets(((0, 5),))) == [{"name": "Ann"}]
+    for when in (at(now_ms - 2 * DAY_MS), AsOfOffsets(((0, 3),))):
+        with pytest.raises(
+            PipelineError, match=r"min\.compaction\.lag\.ms=86400000: compaction may"
+        ):
             name_as_of(when)
+    # What is not named is not there yet, however old it is by now.
+    send(broker, "users", (b"old", {"name": "Old"}), partition=1, timestamp_ms=1_000)
+    assert name_as_of(AsOfOffsets(((0, 6),))) == [{"name": "Eve"}]
     # A stream is what is there; nobody has asked for the latest of a key.
     stream = Relation("users", Kind.STREAM, "users", USERS.columns)
     counted = engine.answer(
-        "SELECT count(*) AS c FROM users", {"users": stream}, {"users": AsOfOffsets({0: 3})}
+        "SELECT count(*) AS c FROM users", {"users": stream}, {"users": AsOfOffsets(((0, 3),))}
     )
     assert counted.rows.to_pylist() == [{"c": 3}]
 
@@ -261,10 +312,10 @@ def test_as_of_what_is_deleted(broker: Broker, engine: LocalEngine) -> None:
     with moldau.Admin(broker.bootstrap_servers) as admin:
         admin.delete_records({moldau.TopicPartition("users", 0): 3})
     with pytest.raises(
-        QueryError, match=r"offset 2: partition users-0 begins at offset 3.*retention"
+        PipelineError, match=r"offset 2: partition users-0 begins at offset 3.*retention"
     ):
         rows(engine, """SELECT * FROM users VERSION AS OF '{"0":2}'""")
-    with pytest.raises(QueryError, match=r"users-0 begins at offset 3.*retention\.ms"):
+    with pytest.raises(PipelineError, match=r"users-0 begins at offset 3.*retention\.ms"):
         rows(engine, "SELECT * FROM users TIMESTAMP AS OF '1970-01-01 00:00:00.5'")
 
 
@@ -286,11 +337,27 @@ def test_who_answers_is_explained_and_progress_is_told(broker: Broker, engine: L
     assert explained.reason == "small and plain: 20 records"
     explained = engine.explain("SELECT percentile_approx(amount, 0.5) FROM orders", CATALOG)
     assert (explained.is_local, explained.reason) == (False, "function percentile_approx")
-    told: list[tuple[int, int]] = []
-    engine.answer(
-        "SELECT sum(amount) FROM orders", CATALOG, progress=lambda *so_far: told.append(so_far)
+    asker = Watching()
+    engine.answer("SELECT sum(amount) FROM orders", CATALOG, asker=asker)
+    assert asker.told[-1] == (20, 20)
+
+
+def test_whoever_goes_ends_what_is_read_and_what_is_computed(
+    broker: Broker, engine: LocalEngine
+) -> None:
+    send(broker, "orders", *((None, {"amount": number}) for number in range(2_000)))
+    endless = (
+        "SELECT count(*) FROM orders a, orders b, orders c, orders d, orders e "
+        "WHERE (a.amount + b.amount + c.amount + d.amount + e.amount) % 7 = 3"
     )
-    assert told[-1] == (20, 20)
+    # Before it is read, when it is read, and while it is computed.
+    for seconds in (None, 0, 0.5):
+        asker = Watching(seconds)
+        if seconds is None:
+            asker.cancel()
+        with pytest.raises(CancelledError):
+            engine.answer(endless, CATALOG, asker=asker)
+        asker.stop()
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,7 @@ BAD_JSON = [
     '{"dt": 5}', '{"dt": "2026-02-30"}', '{"ts": "2026-02-30T00:00:00Z"}', '{"a": 1}',
     '{"m": [1]}', '{"st": "x"}', '{"dc": 123456789.5}', "", "  ", "12", '"x"',
     '{"n": 1', '{"n": 1,}', '{n: 1}', "null", '{"a": ["x"]}', '{"sm": 40000}', '{"s": "\t"}',
+    '{"n": "x", "n": 1}', '{"st": {"x": "a", "x": 1}}',
     '{"ts": "2026-01-01T25:00:00Z"}', '{"st": {"x": "1"}}', '{"n": 01}',
 ]  # fmt: skip
 GOOD_JSON = [
@@ -166,6 +167,11 @@ GOOD_JSON = [
     '{"ts": "2026-01-01T10:00:00-02:30"}', '{"ts": "2026-1-2 3:04:05 UTC"}', '{"ts": 12}',
     '{"dt": "2026-1-2"}', '{"dt": "2026"}', '{"dc": 1.005}', '{"dc": 1e2}', '{"a": null}',
     '{"st": {}}', '{"st": {"y": {"z": 5}}}', '{"N": 5}',
+    '{"n": 1, "n": 2}', '{"n": 1, "n": null}', '{"n": null, "n": 3}', '{"n": 1, "s": "n", "n": 2}',
+    '{"n": 1, "\\u006e": 2}', '{"s": "\\"n\\": 1", "n": 2}',
+    '{"st": {"x": 1}, "st": {"y": null}}', '{"st": {"x": 1, "x": 2}}',
+    '{"n": 4, "st": {"n": 1, "x": 5}}', '{"q": {"n": 1, "n": 2}, "n": 3}',
+    '{"st": {"x": 1, "y": {"z": "a", "z": "b"}}}',
     '{"m": {"a": 1, "b": null}}', '{"l": 9223372036854775807}', '{"f": 0.1}',
 ]  # fmt: skip
 """Also what only the reader of single records takes."""
@@ -292,11 +298,12 @@ def test_json_is_read_as_by_spark(
     good = decode_json(rows, {"value": ddl}, "skip").orderBy("at").selectExpr("value.*").toArrow()
     their_rows = iter(good.to_pylist())
     plain = {name: its for name, its in COLUMNS.items() if name not in ("a", "m", "dc")}
+    few = {name: COLUMNS[name] for name in ("n", "s", "st")}
     found = []
     for at, (text, bad) in enumerate(zip(texts, is_bad, strict=True)):
         expected = None if bad else next(their_rows)
         _fill(broker, f"{topic}-{at}", [text])
-        for columns in (COLUMNS, plain):
+        for columns in (COLUMNS, plain, few):
             # What is not asked for is not looked at: the two must agree where both look.
             relation = _relation(f"{topic}-{at}", columns)
             try:

@@ -3,21 +3,27 @@
 import threading
 from collections.abc import Callable
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pytest
 
 from moldau.pipelines import PipelineError
-from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.asking import Asker, CancelledError
+from moldau.pipelines.sql.local.questions import LocalQuestions
 from moldau.pipelines.sql.ports import Result, ResultColumn
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.spark.engine import SparkEngine
 from moldau.testing.broker import Broker
-from tests.spark.sql_service import create, select_of, send, snapshot_of
+from tests.spark.sql_service import create, select_of, send, snapshot_of, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DECLARED = """
 CREATE STREAM orders (id STRING KEY, user STRING, amount DOUBLE) WITH (topic='e-orders');
 CREATE TABLE users (user STRING PRIMARY KEY, city STRING, tags MAP<STRING, INT>)
   WITH (topic='e-users');
+CREATE STREAM many (id STRING KEY, n INT) WITH (topic='e-many');
 """
 Ask = Callable[..., Result]
 
@@ -41,7 +47,8 @@ def ask(broker: Broker, spark: object) -> Ask:
         ("ann", {"city": "Prague", "tags": {"a": 1}}),
         ("bob", None),
     )
-    engine = SparkEngine("shop", servers)
+    local = LocalQuestions({"bootstrap.servers": servers})
+    engine = SparkEngine("shop", servers, infer=local.infer)
     snapshot = snapshot_of(DECLARED)
 
     def select(text: str, asker: Asker | None = None, **settings: str) -> Result:
@@ -68,6 +75,10 @@ def test_what_ends(ask: Ask) -> None:
     assert rows(joined) == [("o1", "ann", "ann"), ("o2", None, "bob"), ("o3", "ann", "ann")]
     with pytest.raises(PipelineError, match=r"`nme` cannot be resolved"):
         ask("SELECT nme FROM users")
+    with pytest.raises(PipelineError, match=r"`x` cannot be resolved.*; the columns of topic e-us"):
+        ask("SELECT x FROM `e-users`")
+    with pytest.raises(PipelineError, match=r"'Prague' .* cannot be cast to \"INT\""):
+        rows(ask("SELECT CAST(city AS int) FROM users"))
 
 
 def test_what_was(ask: Ask) -> None:
@@ -76,6 +87,35 @@ def test_what_was(ask: Ask) -> None:
     assert rows(ask("SELECT * FROM orders TIMESTAMP AS OF '2020-01-01 00:00:00'")) == []
     now = rows(ask("SELECT count(*), max(rowtime) > timestamp'2020-01-01' FROM orders"))
     assert now == [(3, True)]
+
+
+def test_a_batch_ends_with_whoever_asked(ask: Ask, broker: Broker, spark: "SparkSession") -> None:
+    servers = broker.bootstrap_servers
+    create(servers, "e-many")
+    send(servers, "e-many", *((f"k{number}", {"n": number}) for number in range(1_000)))
+    jobs = spark.sparkContext.statusTracker()
+    # Each pair takes a part of a millisecond: all of them, minutes.
+    endless = (
+        "SELECT count(DISTINCT sha2(repeat(a.id, 100000 + b.n), 512)) FROM many a CROSS JOIN many b"
+    )
+    asker = Asker()
+    batches = ask(endless, asker).batches
+
+    def go_when_it_runs() -> None:
+        wait_for(jobs.getActiveJobsIds, "the job runs")
+        asker.cancel()
+
+    going = threading.Thread(target=go_when_it_runs)
+    going.start()
+    with pytest.raises(CancelledError):
+        next(batches)
+    going.join()
+    wait_for(lambda: not jobs.getActiveJobsIds(), "the job's end")
+    # Whoever has gone before it begins has nothing computed.
+    batches = ask(endless, asker).batches
+    with pytest.raises(CancelledError):
+        next(batches)
+    assert not jobs.getActiveJobsIds()
 
 
 def test_rows_are_pushed_from_now_on_up_to_a_limit(ask: Ask, broker: Broker) -> None:

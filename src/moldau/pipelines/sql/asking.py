@@ -2,11 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 PROGRESS_SECONDS_MIN: Final = 0.25
 """How often progress is told at most."""
+
+INTERRUPT_SECONDS: Final = 0.1
+"""How soon an engine is interrupted again that has not heard it."""
 
 
 class CancelledError(Exception):
@@ -49,8 +53,8 @@ class Asker:
     def on_cancel(self, call: Callable[[], None]) -> Callable[[], None]:
         """Have something called when it is cancelled, at once if it is already.
 
-        It is called in another thread, and must not wait long: `interrupt` of an engine. Call what
-        is returned when it is not needed any more.
+        It is called in another thread, and must not wait long. Call what is returned when it is not
+        needed any more.
         """
         with self._lock:
             if not self._gone.is_set():
@@ -58,6 +62,38 @@ class Asker:
                 return lambda: self._forget(call)
         call()
         return lambda: None
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Have an engine interrupted if this is cancelled before the end of the block.
+
+        That happens again and again: an engine that is between two steps does not hear of it. It
+        is called in a thread of its own, and never behind the end of the block.
+        """
+        ended = threading.Event()
+        threads: list[threading.Thread] = []
+
+        def insist() -> None:
+            while not ended.is_set():
+                interrupt()
+                ended.wait(INTERRUPT_SECONDS)
+
+        def begin() -> None:
+            with starting:
+                if not ended.is_set():
+                    threads.append(threading.Thread(target=insist, daemon=True))
+                    threads[-1].start()
+
+        starting = threading.Lock()
+        forget = self.on_cancel(begin)
+        try:
+            yield
+        finally:
+            forget()
+            with starting:
+                ended.set()
+            for each in threads:
+                each.join()
 
     def _forget(self, call: Callable[[], None]) -> None:
         with self._lock:

@@ -28,6 +28,7 @@ def select(
     """Have the first engine answer that takes the question."""
     reasons = []
     for engine in _wanted(engines, session):
+        asker.check()  # it may have gone while another engine has tried
         try:
             result = engine.select(question, snapshot, session, asker)
             if question.emit is not None:

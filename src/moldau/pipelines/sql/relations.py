@@ -13,6 +13,14 @@ class Kind(StrEnum):
     """The latest record of each key is a row."""
 
 
+def guessed(topic: str) -> str:
+    """Return what an error about a column of a topic that nobody has declared should end with."""
+    return (
+        f"; the columns of topic {topic} are guessed from its first records, declare it with "
+        "CREATE STREAM to have others"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a record's key or of its value."""

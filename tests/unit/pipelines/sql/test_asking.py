@@ -1,5 +1,7 @@
 """Whoever asks, and goes."""
 
+import threading
+
 import pytest
 
 from moldau.pipelines.sql import asking
@@ -28,6 +30,34 @@ def test_whoever_comes_too_late_is_called_at_once() -> None:
     assert asker.wait(60)
     with pytest.raises(CancelledError):
         asker.check()
+
+
+def test_an_engine_is_interrupted_until_it_hears_it() -> None:
+    asker, interrupted = Asker(), list[int]()
+    heard = threading.Event()
+
+    def interrupt() -> None:
+        interrupted.append(1)
+        if len(interrupted) == 3:
+            heard.set()
+
+    with asker.interrupting(interrupt):
+        asker.cancel()
+        assert heard.wait(60)
+    count = len(interrupted)
+    # One that begins when the asker has gone does not go on for long either, and has an end, too.
+    heard.clear()
+    with asker.interrupting(heard.set):
+        assert heard.wait(60)
+    assert len(interrupted) == count
+
+
+def test_an_engine_that_is_done_is_left_alone() -> None:
+    asker, interrupted = Asker(), list[int]()
+    with asker.interrupting(lambda: interrupted.append(1)):
+        pass
+    asker.cancel()
+    assert interrupted == []
 
 
 def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
@@ -33,6 +33,19 @@ class Moldau(Spark):
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012 - as sqlglot declares it
 
     Parser = MoldauParser
+
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
+        """Return a text's tokens, with `window` as a name where it is one.
+
+        To sqlglot `GROUP BY window(...)` ends GROUP BY, and begins `WINDOW w AS (...)`.
+        """
+        tokens = super().tokenize(sql, dialect)
+        for index, token in enumerate(tokens):
+            if token.token_type is TokenType.WINDOW:
+                behind = [each.token_type for each in tokens[index + 2 : index + 4]]
+                if behind != [TokenType.ALIAS, TokenType.L_PAREN]:
+                    token.token_type = TokenType.VAR
+        return tokens
 
 
 class MisunderstoodError(Exception):
@@ -71,8 +84,7 @@ def _parse(text: str, parse: Callable[[Parser, list[Token]], list[exp.Expr | Non
     # With all of the text as the context of an error, the length of what is before is its place.
     parser = DIALECT.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=len(text))
     try:
-        tokens = DIALECT.tokenize(text)
-        found = parse(parser, _with_plain_windows(tokens))
+        found = parse(parser, DIALECT.tokenize(text))
     except ParseError as error:
         raise _misunderstood(text, error) from None
     except RecursionError:
@@ -98,19 +110,6 @@ def _check_depth(query: exp.Query) -> None:
         # A sum of a thousand terms is as deep, but sqlglot renders it in a loop.
         is_chain = isinstance(node, exp.Binary | exp.SetOperation) and not isinstance(node, exp.Dot)
         found += [(child, depth + (not is_chain)) for child in node.iter_expressions()]
-
-
-def _with_plain_windows(tokens: list[Token]) -> list[Token]:
-    """Return the tokens with `window` as a name where it is one.
-
-    To sqlglot `GROUP BY window(...)` is the end of GROUP BY, and the beginning of `WINDOW w AS ()`.
-    """
-    for index, token in enumerate(tokens):
-        if token.token_type is TokenType.WINDOW:
-            behind = [each.token_type for each in tokens[index + 2 : index + 4]]
-            if behind != [TokenType.ALIAS, TokenType.L_PAREN]:
-                token.token_type = TokenType.VAR
-    return tokens
 
 
 def _misunderstood(text: str, error: ParseError) -> MisunderstoodError:

@@ -8,12 +8,15 @@ is for finding things in, and for engines that are not Spark.
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.column_types import quote
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Emit(StrEnum):
@@ -25,15 +28,27 @@ class Emit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AsOfTime:
-    """A topic as it was at a time."""
+    """A topic as it was at a time: before the first record that is as late, or later."""
 
     at: datetime
-    """Without a zone, it is one of the session's."""
+    """Without a zone, it is one of UTC."""
+
+    @property
+    def ms(self) -> int:
+        """Return it as records have it; no record is between this and the time itself."""
+        return -((_EPOCH - self._zoned) // timedelta(milliseconds=1))
+
+    @property
+    def _zoned(self) -> datetime:
+        return self.at if self.at.tzinfo is not None else self.at.replace(tzinfo=UTC)
+
+    def __str__(self) -> str:
+        return self._zoned.isoformat(" ")
 
 
 @dataclass(frozen=True, slots=True)
 class AsOfOffsets:
-    """A topic as it was before these offsets."""
+    """A topic as it was before these offsets; of partitions that are not named, nothing is."""
 
     offsets: tuple[tuple[int, int], ...]
     """Partition and offset, in the order of the partitions."""

@@ -10,19 +10,21 @@ from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
-from moldau.pipelines.sql.local.as_of import AsOf, read_as_of
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.language.queries import AsOf
+from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
-from moldau.pipelines.sql.local.offsets import Span, assign_topic, check_compaction, find_spans
 from moldau.pipelines.sql.local.parsing import parse
-from moldau.pipelines.sql.local.records import Limits, Progress, Reading, read_records
-from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.local.records import Limits, Reading, read_records
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
 from moldau.pipelines.sql.local.scopes import Source
 from moldau.pipelines.sql.local.selects import Queries, Query
 from moldau.pipelines.sql.local.types import arrow_type
 from moldau.pipelines.sql.local.wanted import Wanted
 from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.topic_spans import Span, assign_topic, check_compaction, find_spans
 
 READ: Final = {
     "isolation.level": "read_committed",
@@ -65,15 +67,19 @@ class LocalEngine:
         text: str,
         catalog: Mapping[str, Relation],
         as_of: Mapping[str, AsOf] | None = None,
-        progress: Progress | None = None,
+        asker: Asker | None = None,
     ) -> Answer:
-        """Return the rows of a query; `GoesToSpark` if they are not found here."""
+        """Return the rows of a query; `GoesToSpark` if they are not found here.
+
+        The asker hears how many offsets were read, and of how many; if it is cancelled, this is a
+        `CancelledError` soon.
+        """
         with Consumer(config=self._config | READ) as consumer:
             question = Question(self._config, consumer, catalog, as_of or {})
             query = question.translate(text)
-            reading = Reading(self._limits, progress)
+            reading = Reading(self._limits, asker)
             spans = question.find_spans(reading)
-            with open_database(self._limits.memory_bytes_max) as database:
+            with open_database(self._limits.memory_bytes_max, asker) as database:
                 for wanted in question.wanted:
                     loader = Loader(wanted)
                     records = read_records(consumer, spans[wanted.table], loader.columns, reading)
@@ -121,19 +127,22 @@ class Question:
 
     def translate(self, text: str) -> Query:
         """Return the engine's query."""
-        return Queries(self._source, self._now).translate(parse(text))
+        try:
+            return Queries(self._source, self._now).translate(parse(text))
+        except NoColumnError as error:
+            guesses = dict.fromkeys(each.guess for each in self.wanted)
+            raise NoColumnError(f"{error}{''.join(guesses)}") from None
 
-    def _source(self, table: exp.Table, alias: str) -> Source:
-        name = ".".join(part.name for part in table.parts)
-        as_of = read_as_of(table) or self._as_of.get(name.lower())
+    def _source(self, node: exp.Table, alias: str) -> Source:
+        name = ".".join(part.name for part in node.parts)
+        as_of = read_as_of(node) or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
         if key not in self._wanted:
-            self._wanted[key] = Wanted(self._relation(name), as_of, f"r{len(self._wanted)}")
+            known = self._catalog.get(name.lower())
+            relation = infer_relation(self._consumer, name) if known is None else known
+            table = f"r{len(self._wanted)}"
+            self._wanted[key] = Wanted(relation, as_of, table, is_guessed=known is None)
         return self._wanted[key].source(alias)
-
-    def _relation(self, name: str) -> Relation:
-        known = self._catalog.get(name.lower())
-        return infer_relation(self._consumer, name) if known is None else known
 
     def find_spans(self, reading: Reading) -> dict[str, list[Span]]:
         """Return what to read for each relation; `GoesToSpark` if it is too much."""

@@ -1,30 +1,12 @@
 """AS OF: a relation as it was, by time or by offsets."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
+from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.refusals import QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class AsOfTime:
-    """Everything before the first record of each partition that is as late as this, or later."""
-
-    ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class AsOfOffsets:
-    """Everything before these offsets; partitions that are not named have nothing yet."""
-
-    offsets: Mapping[int, int]
-
-
-AsOf = AsOfTime | AsOfOffsets
 
 
 def read_as_of(table: exp.Table) -> AsOf | None:
@@ -51,18 +33,19 @@ def _time(words: str) -> AsOfTime:
             f"TIMESTAMP AS OF {words!r} is no time: write it as '2026-01-31 12:00:00', in UTC, or "
             "with a zone as in '2026-01-31T12:00:00+01:00'"
         )
-    return AsOfTime(int(found.timestamp() * 1000))
+    return AsOfTime(found)
 
 
 def _offsets(words: str) -> AsOfOffsets:
     try:
         read = json.loads(words)
-        return AsOfOffsets({int(key): _offset(value) for key, value in dict(read).items()})
+        offsets = {int(key): _offset(value) for key, value in dict(read).items()}
     except (ValueError, TypeError):
         raise QueryError(
             f"VERSION AS OF {words!r} is not of offsets: write them by partition, as in "
             '\'{"0": 120, "1": 98}\''
         ) from None
+    return AsOfOffsets(tuple(sorted(offsets.items())))
 
 
 def _offset(value: object) -> int:

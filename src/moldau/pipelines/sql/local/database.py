@@ -7,6 +7,7 @@ from typing import Final
 
 import duckdb
 
+from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 
 _LOCKED: Final = {
@@ -21,9 +22,12 @@ _LOCKED: Final = {
 
 
 @contextmanager
-def open_database(memory_bytes_max: int) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(
+    memory_bytes_max: int, asker: Asker | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield an empty database whose settings cannot be changed any more.
 
+    What it computes ends if the asker goes: then it is a `CancelledError`.
     What fails in it is what Spark would refuse, too, or what it does otherwise: it goes there.
     """
     limits: dict[str, str | int] = {
@@ -35,7 +39,10 @@ def open_database(memory_bytes_max: int) -> Iterator[duckdb.DuckDBPyConnection]:
         # Casts of texts without a zone look at it; it is Spark's session's.
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET lock_configuration = true")
-        yield connection
+        with (asker or Asker()).interrupting(connection.interrupt):
+            yield connection
+    except duckdb.InterruptException:
+        raise CancelledError from None
     except duckdb.OutOfMemoryException:
         raise GoesToSpark(
             f"large: it needs more than {memory_bytes_max >> 20} MB of memory here"

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.local.database import open_database
-from moldau.pipelines.sql.local.offsets import Span, assign_topic, find_spans
 from moldau.pipelines.sql.local.records import Limits, Reading, read_records
 from moldau.pipelines.sql.local.types import Type
 from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.topic_spans import Span, assign_topic, find_spans
 
 KEY: Final = "_key"
 SAMPLE_RECORDS: Final = 1_000

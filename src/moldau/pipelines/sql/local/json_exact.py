@@ -32,7 +32,27 @@ class _Broken(str):
     """A number with a point or an exponent, as it is written."""
 
 
-_DECODER: Final = json.JSONDecoder(parse_int=_Whole, parse_float=_Broken, parse_constant=_Broken)
+class _Object(dict[str, Any]):
+    """Fields by name, the last of each; `all_fields` has those, too, that it has replaced."""
+
+    def __init__(self, all_fields: list[tuple[str, Any]]) -> None:
+        super().__init__(all_fields)
+        self.all_fields = all_fields
+
+    def read(self, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:
+        """Return some of them, in their types."""
+        if len(self) < len(self.all_fields):
+            # What is replaced must be right, too.
+            types = dict(fields)
+            for name, given in self.all_fields:
+                if name in types:
+                    _value(given, types[name])
+        return {name: _value(self.get(name), its_type) for name, its_type in fields}
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_Object, parse_int=_Whole, parse_float=_Broken, parse_constant=_Broken
+)
 
 
 def read_json(data: bytes, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:
@@ -53,9 +73,9 @@ def read_json(data: bytes, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]
         raise BadRecordError(REFUSED) from None
     if isinstance(parsed, list):
         raise GoesToSpark("JSON that is an array of rows")
-    if not isinstance(parsed, dict):
+    if not isinstance(parsed, _Object):
         raise BadRecordError(REFUSED)
-    return {name: _value(parsed.get(name), its_type) for name, its_type in fields}
+    return parsed.read(fields)
 
 
 def _value(given: Any, its_type: Type) -> Any:
@@ -155,15 +175,17 @@ def _array(given: Any, its_type: Type) -> list[Any]:
 
 
 def _map(given: Any, its_type: Type) -> list[tuple[str, Any]]:
-    if not isinstance(given, dict) or its_type.parts[0].name != "string":
+    if not isinstance(given, _Object) or its_type.parts[0].name != "string":
         raise _bad()
+    if len(given) < len(given.all_fields):
+        raise GoesToSpark("JSON with a key twice in a map, where Spark keeps both")
     return [(key, _value(each, its_type.element)) for key, each in given.items()]
 
 
 def _struct(given: Any, its_type: Type) -> dict[str, Any]:
-    if not isinstance(given, dict):
+    if not isinstance(given, _Object):
         raise _bad()
-    return {name: _value(given.get(name), part) for name, part in its_type.fields}
+    return given.read(its_type.fields)
 
 
 _READERS: Final[dict[str, Callable[[Any, Type], Any]]] = {

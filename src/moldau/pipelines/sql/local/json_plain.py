@@ -1,8 +1,7 @@
 """Plain JSON, whole columns at once, by DuckDB: what is not plain is marked, and read otherwise.
 
-What is taken here is what Spark takes, too, with the same values. Two things are not seen: of a
-field that is there twice Spark takes the last, and a comma too many, before a brace with a space
-between, is an error there.
+What is taken here is what Spark takes, too, with the same values. One thing is not seen: a comma
+too many, before a brace with a space between, is an error there.
 """
 
 import re
@@ -16,6 +15,8 @@ _PLAIN: Final = frozenset({
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "timestamp",
     "date",
 })  # fmt: skip
+_LOOKS_MAX: Final = 8
+"""For how many names a text is looked through, before it is cheaper to compare all of its names."""
 
 
 def is_plain(name: str, its_type: Type) -> bool:
@@ -34,9 +35,11 @@ class PlainJson:
         self._found = found
         self._paths: list[str] = []
         self._conditions: list[str] = []
+        self._names: set[str] = set()
+        self._objects = [f"TRY(json_keys({source}))"]
         are_plain = all(is_plain(*each) for each in fields)
         self.columns = [
-            f"{self._read(_path('$', name), its_type)} AS {quoted(name)}"
+            f"{self._read(name, _path('$', name), its_type)} AS {quoted(name)}"
             if are_plain
             else f"CAST(NULL AS {duckdb_type(its_type)}) AS {quoted(name)}"
             for name, its_type in fields
@@ -48,16 +51,35 @@ class PlainJson:
             f"starts_with({source}, '{{') AND {found} IS NOT NULL "
             f"AND NOT contains({source}, ',}}') AND NOT contains({source}, ',]')"
         )
-        conditions = " AND ".join([whole, *self._conditions])
+        conditions = " AND ".join([whole, *self._conditions, self._has_names_once(source)])
         self.is_fine = f"coalesce({conditions}, false)" if are_plain else "false"
 
-    def _read(self, path: str, its_type: Type) -> str:
+    def _has_names_once(self, source: str) -> str:
+        """Return whether no object has a name twice: DuckDB finds the first, Spark the last.
+
+        Most texts have no name twice at all, and none that is written with escapes; that is seen
+        soonest. `_` and `%` in a name stand for others in LIKE, so that some are compared in vain.
+        """
+        once = [
+            f"coalesce(len({keys}) = len(list_distinct({keys})), true)" for keys in self._objects
+        ]
+        compared = " AND ".join(once)
+        if len(self._names) > _LOOKS_MAX:
+            return f"({compared})"
+        patterns = [f'%"{each}"%"{each}"%' for each in sorted(self._names)]
+        twice = [f"{source} LIKE {text(each)}" for each in patterns]
+        seen = " OR ".join([f"contains({source}, '\\')", *twice])
+        return f"CASE WHEN {seen} THEN {compared} ELSE true END"
+
+    def _read(self, name: str, path: str, its_type: Type) -> str:
+        self._names.add(name)
         self._paths.append(path)
         raw = f"{self._found}[{len(self._paths)}]"
         if its_type.name == "struct":
             self._conditions.append(_null_or(raw, f"starts_with({raw}, '{{')"))
+            self._objects.append(f"json_keys({raw})")
             parts = ", ".join(
-                f"{quoted(name)} := {self._read(_path(path, name), part)}"
+                f"{quoted(name)} := {self._read(name, _path(path, name), part)}"
                 for name, part in its_type.fields
             )
             is_there = f"{raw} IS NOT NULL AND {raw} != 'null'"

@@ -34,6 +34,7 @@ class Loader:
         self._is_table = wanted.is_table
         self._name = quoted(wanted.table)
         self._topic = wanted.relation.topic
+        self._guess = wanted.guess
         self._keys = [each for each in wanted.keys if wanted.is_table or each[0] in wanted.used]
         values = [each for each in wanted.values if each[0] in wanted.used]
         self._json: dict[str, Fields] = {}
@@ -63,7 +64,13 @@ class Loader:
         return sorted(columns)
 
     def load(self, database: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch]) -> None:
-        """Make the relation's table of records."""
+        """Make the relation's table of records; `DecodeError` if one is not what it should be."""
+        try:
+            self._load(database, batches)
+        except DecodeError as error:
+            raise DecodeError(f"{error}{self._guess}") from None
+
+    def _load(self, database: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch]) -> None:
         schema = self._schema()
         raw = pa.Table.from_batches([self._shape(each, schema) for each in batches], schema)
         database.register("__raw", raw)

@@ -15,10 +15,10 @@ from moldau.pipelines.sql.local.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from moldau.pipelines.sql.local.answering import READ, Question, as_spark
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.loading import Loader
-from moldau.pipelines.sql.local.offsets import assign_topic
 from moldau.pipelines.sql.local.records import Limits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.topic_spans import assign_topic
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""
@@ -59,6 +59,7 @@ def push(
         question = Question(config, consumer, catalog, {})
         query = question.translate(text)
         (wanted,) = question.wanted
+        is_guessed = wanted.is_guessed
         known = {**catalog, wanted.relation.name: wanted.relation}
         assign_topic(consumer, wanted.relation.topic)
         # Where `latest` is must not depend on when somebody takes the first rows.
@@ -76,7 +77,7 @@ def push(
         raise
 
     def rows() -> Generator[pa.Table]:
-        with consumer, open_database(Limits().memory_bytes_max) as database:
+        with consumer, open_database(Limits().memory_bytes_max, asker) as database:
             while not asker.is_cancelled:
                 found = consumer.poll_arrow(timeout_ms=POLL_MS)
                 if not len(found):
@@ -85,6 +86,7 @@ def push(
                 question = Question(config, consumer, known, {})
                 query = question.translate(text)
                 (wanted,) = question.wanted
+                wanted.is_guessed = is_guessed
                 loader = Loader(wanted)
                 batches: list[Any] = [
                     each.select(loader.columns) for each in pa.RecordBatchReader.from_stream(found)

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC
 from typing import Final
 
 import pyarrow as pa
@@ -34,11 +33,8 @@ class _LocalNames(Names):
         name = super().table(use)
         if use.as_of is None:
             return name
-        if isinstance(use.as_of, AsOfTime):
-            at = use.as_of.at
-            zoned = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-            return f"{name} TIMESTAMP AS OF '{zoned.isoformat()}'"
-        return f"{name} VERSION AS OF '{use.as_of}'"
+        kind = "TIMESTAMP" if isinstance(use.as_of, AsOfTime) else "VERSION"
+        return f"{name} {kind} AS OF '{use.as_of}'"
 
     def rowtime(self, use: TableUse | None) -> str:
         """Return the column with the record's time."""
@@ -70,12 +66,7 @@ class LocalQuestions:
                 starting = session.get(AUTO_OFFSET_RESET)
                 schema, tables = push(self._config, text, catalog, starting, asker)
                 return Result(_columns(schema), _pushed(tables, select.limit), self.name)
-
-            def tell(done: int, total: int) -> None:
-                asker.check()
-                asker.progress(done, total)
-
-            found = self._engine.answer(text, catalog, progress=tell).rows
+            found = self._engine.answer(text, catalog, asker=asker).rows
         except GoesToSpark as refusal:
             raise DeclinedError(refusal.reason) from None
         batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))

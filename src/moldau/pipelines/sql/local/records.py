@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.errors import RetriableError
-from moldau.pipelines.sql.local.offsets import Span
+from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.topic_spans import Span
 
 POLL_MS: Final = 50
 """How long to wait for records before looking whether what is left has none."""
 PATIENCE_SECONDS: Final = 60.0
-
-Progress = Callable[[int, int], None]
-"""Is told how many offsets were read, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,9 @@ class Limits:
 class Reading:
     """Counts what is read for one question, of all its topics."""
 
-    def __init__(self, limits: Limits, progress: Progress | None = None) -> None:
+    def __init__(self, limits: Limits, asker: Asker | None = None) -> None:
         self._limits = limits
-        self._progress = progress
+        self._asker = asker or Asker()
         self._total = 0
         self._done = 0
         self._bytes = 0
@@ -57,7 +55,8 @@ class Reading:
             )
 
     def came(self, offsets: int, data_bytes: int) -> None:
-        """Count what was read."""
+        """Count what was read; `CancelledError` if nobody asks any more."""
+        self._asker.check()
         self._done += offsets
         self._bytes += data_bytes
         if self._bytes > self._limits.bytes_max:
@@ -65,8 +64,7 @@ class Reading:
                 f"large: more than {self._limits.bytes_max >> 20:,} MB, which is as much as is "
                 "read here"
             )
-        if self._progress is not None:
-            self._progress(self._done, self._total)
+        self._asker.progress(self._done, self._total)
 
 
 def read_records(

@@ -13,3 +13,7 @@ class GoesToSpark(PipelineError):  # noqa: N818
 
 class QueryError(PipelineError):
     """A question that has no answer in Spark either, and why."""
+
+
+class NoColumnError(QueryError):
+    """A column, or a field of one, that is not there."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
 from moldau.pipelines.sql.local.types import Type, quoted, text
 
 MARK: Final = "\x00"
@@ -73,7 +73,7 @@ class Scope:
             return self.outer.resolve(parts)
         if found is None:
             known = (each.name for source in self.sources for each in source.columns)
-            raise QueryError(
+            raise NoColumnError(
                 f"there is no column {'.'.join(parts)}: {', '.join(known) or 'nothing'} is there"
             )
         return found
@@ -128,7 +128,7 @@ def field_of(sql: Sql, name: str) -> Sql:
     for known, part in sql.type.fields:
         if _equal(known, name):
             return Sql(f"struct_extract({sql.text}, {text(known)})", part)
-    raise QueryError(f"there is no field {name} in {sql.type}")
+    raise NoColumnError(f"there is no field {name} in {sql.type}")
 
 
 def column(alias: str, name: str, its_type: Type) -> Sql:

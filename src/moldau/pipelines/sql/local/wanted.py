@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from moldau.pipelines.sql.local.as_of import AsOf
+from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Named, Source, column
 from moldau.pipelines.sql.local.types import (
@@ -16,7 +16,7 @@ from moldau.pipelines.sql.local.types import (
     parse_type,
     quoted,
 )
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Kind, Relation, guessed
 
 METADATA: Final = {
     "_topic": STRING, "_partition": INT, "_offset": BIGINT, "_timestamp": TIMESTAMP,
@@ -40,8 +40,15 @@ class Wanted:
     as_of: AsOf | None
     table: str
     """Its name in DuckDB."""
+    is_guessed: bool = False
+    """Whether nobody has declared it."""
     used: set[str] = field(default_factory=set)
     """The columns that the question asks for."""
+
+    @property
+    def guess(self) -> str:
+        """What is to be known of its columns if one is wrong; nothing if it was declared."""
+        return guessed(self.relation.topic) if self.is_guessed else ""
 
     @property
     def keys(self) -> list[tuple[str, Type]]:

@@ -33,7 +33,7 @@ def _open(spark: SparkSession, cluster: Cluster, side: Side) -> DataFrame:
         key_schema,
         "fail",
         "earliest",
-        ending_options(cluster, relation.topic, side.use.as_of),
+        ending_options(cluster, relation, side.use.as_of),
     )
     check_format(source)
     if side.is_table:

@@ -1,9 +1,8 @@
 """Spark as one who answers: what is large, what never ends, and what nobody else can do."""
 
-import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.connector.options import PREFIX
@@ -12,15 +11,16 @@ from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import Snapshot
 from moldau.pipelines.sql.language.queries import Query
 from moldau.pipelines.sql.language.statements import Select
-from moldau.pipelines.sql.ports import Result, Row
-from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.ports import Result
+from moldau.pipelines.sql.relations import Relation, guessed
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
-from moldau.pipelines.sql.spark.arrow_rows import collect, shown_columns
+from moldau.pipelines.sql.spark.arrow_rows import shown_columns
+from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import Planned, Start, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
-from moldau.pipelines.sql.spark.running import refusal
+from moldau.pipelines.sql.spark.running import UnresolvedError
 from moldau.pipelines.sql.spark.sides import Find, find_sides
 from moldau.pipelines.sql.spark.topic_places import latest_now
 from moldau.pipelines.streams.app import App
@@ -59,10 +59,12 @@ class SparkEngine:
     def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
         """Begin to answer."""
         if select.emit is None:
-            rows = plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
+            with _saying_guesses(select.query, snapshot):
+                rows = plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
             columns, shown = shown_columns(rows)
-            return Result(columns, _run(self._spark, shown, asker), self.name)
-        rows, mode = self._plan_stream(select, snapshot, session)
+            return Result(columns, run_batch(self._spark, shown, asker), self.name)
+        with _saying_guesses(select.query, snapshot):
+            rows, mode = self._plan_stream(select, snapshot, session)
         columns, shown = shown_columns(rows)
         return Result(columns, PushedRows(shown, mode, select.limit, asker), self.name)
 
@@ -105,6 +107,17 @@ class SparkEngine:
         return Start("latest", latest_now(self._cluster, sorted(topics)))
 
 
+@contextmanager
+def _saying_guesses(query: Query, snapshot: Snapshot) -> Iterator[None]:
+    """Have an error about a column say which columns nobody has declared."""
+    try:
+        yield
+    except UnresolvedError as error:
+        names = dict.fromkeys(use.name for use in query.tables)
+        guesses = (guessed(name) for name in names if snapshot.find(name) is None)
+        raise UnresolvedError(f"{error}{''.join(guesses)}") from error
+
+
 def _as_rows(planned: Planned) -> DataFrame:
     """Return a table's changes as rows: of one that is deleted, only the key is there."""
     if not isinstance(planned.rows, Table):
@@ -116,20 +129,3 @@ def _as_rows(planned: Planned) -> DataFrame:
             for name in planned.names
         )
     )
-
-
-def _run(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[Row]]:
-    tag = f"moldau-{uuid.uuid4().hex}"
-    forget = asker.on_cancel(lambda: _interrupt(spark, tag))
-    spark.addTag(tag)
-    try:
-        yield from collect(rows)
-    except PySparkException as error:
-        raise refusal(error) from error
-    finally:
-        spark.removeTag(tag)
-        forget()
-
-
-def _interrupt(spark: SparkSession, tag: str) -> None:
-    spark.interruptTag(tag)

@@ -16,6 +16,12 @@ _PLACE: Final = re.compile(r"; line \d+ pos \d+;?.*$")
 _VIEW: Final = re.compile(r"`?(?:spark_catalog`?\.`?default`?\.`?)?_pyspark_[0-9a-f]{32}`?\.?")
 _HIDDEN: Final = re.compile(r"(?:`\w+`\.)?`__moldau_\w+`(?:, )?")
 
+_UNRESOLVED: Final = ("[UNRESOLVED_COLUMN", "[FIELD_NOT_FOUND]")
+
+
+class UnresolvedError(PipelineError):
+    """A column, or a field of one, that Spark does not find."""
+
 
 def run_sql(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> DataFrame:
     """Return what a SELECT gives; what Spark does not take is one line."""
@@ -28,4 +34,5 @@ def run_sql(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> D
 def refusal(error: Exception) -> PipelineError:
     """Return what Spark refuses, in one line, without the names that were made up for it."""
     line = explain_refusal(error) or failure_of(error).line
-    return PipelineError(_HIDDEN.sub("", _VIEW.sub("", _PLACE.sub("", line))).strip())
+    kind = UnresolvedError if str(error).startswith(_UNRESOLVED) else PipelineError
+    return kind(_HIDDEN.sub("", _VIEW.sub("", _PLACE.sub("", line))).strip())

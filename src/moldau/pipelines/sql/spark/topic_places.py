@@ -1,27 +1,34 @@
 """Places in topics as options of the connector: where AS OF ends, and what is latest now."""
 
 import json
-from collections.abc import Iterable, Mapping
-from datetime import UTC
+import time
+from collections.abc import Iterable
 
+from moldau.client.admin import Admin
+from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.connector.cluster_offsets import ClusterOffsets
+from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.source_options import SourceOptions, read_source_options
-from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
+from moldau.pipelines.sql.language.queries import AsOf
+from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.topic_spans import assign_topic, check_compaction, find_spans
 from moldau.pipelines.streams.sources import Cluster
 
 
-def ending_options(cluster: Cluster, topic: str, as_of: AsOf | None) -> dict[str, str]:
-    """Return where a batch ends: now, at a time, or at offsets."""
-    match as_of:
-        case AsOfTime(at):
-            # As everywhere here, a time without a zone is one of UTC.
-            zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-            return {"endingTimestamp": str(int(zoned.timestamp() * 1000))}
-        case AsOfOffsets(offsets):
-            return {"endingOffsets": _all_partitions(cluster, topic, dict(offsets))}
-        case None:
-            return {}
+def ending_options(cluster: Cluster, relation: Relation, as_of: AsOf | None) -> dict[str, str]:
+    """Return where a batch ends: now, or AS OF; `PipelineError` if nobody knows that any more."""
+    if as_of is None:
+        return {}
+    topic = relation.topic
+    options = _options(cluster, topic)
+    with open_client(Consumer, config=options.consumer_config) as consumer:
+        assign_topic(consumer, topic)
+        spans = find_spans(consumer, topic, as_of)
+        if relation.kind is Kind.TABLE:
+            with open_client(Admin, config=options.admin_config) as admin:
+                check_compaction(admin, consumer, topic, as_of, spans, int(time.time() * 1000))
+    ends = {str(each.key.partition): each.end for each in spans}
+    return {"endingOffsets": json.dumps({topic: ends})}
 
 
 def latest_now(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -33,18 +40,6 @@ def latest_now(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[str, s
         places = {str(place.partition): offset for place, offset in latest.items()}
         found[topic] = {"startingOffsets": json.dumps({topic: places})}
     return found
-
-
-def _all_partitions(cluster: Cluster, topic: str, given: Mapping[int, int]) -> str:
-    """Return offsets of all partitions: of those that are not named, nothing is there yet."""
-    with ClusterOffsets(_options(cluster, topic)) as offsets:
-        partitions = offsets.require_partitions()
-        earliest = offsets.earliest(partitions)
-    numbers = {place.partition for place in partitions}
-    if unknown := sorted(given.keys() - numbers):
-        raise PipelineError(f"VERSION AS OF: topic {topic} has no partition {unknown[0]}")
-    ends = {place.partition: earliest[place] for place in partitions} | dict(given)
-    return json.dumps({topic: {str(partition): offset for partition, offset in ends.items()}})
 
 
 def _options(cluster: Cluster, topic: str) -> SourceOptions:

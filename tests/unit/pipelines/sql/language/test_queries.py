@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.language.queries import Names, Query, TableUse
+from moldau.pipelines.sql.language.queries import AsOfTime, Names, Query, TableUse
 from moldau.pipelines.sql.language.statements import CreateAs, InsertValues, Select
 from tests.golden_text import FOLDER
 
@@ -139,3 +139,19 @@ def test_values_are_understood() -> None:
     assert nothing.expression == exp.Null()
     assert (term.text, type(term.expression)) == ("1 + 1", exp.Add)
     assert raw.expression == exp.Literal.string("\\d")
+
+
+@pytest.mark.parametrize(
+    ("time", "ms"),
+    [
+        ("1970-01-01 00:00:01.001", 1_001),
+        ("1970-01-01 01:00:00+01:00", 0),
+        # What is before it begins a millisecond earlier.
+        ("1970-01-01 00:00:00.0001", 1),
+        ("1969-12-31 23:59:59.9999", 0),
+    ],
+)
+def test_times_are_milliseconds_as_those_of_records(time: str, ms: int) -> None:
+    as_of = _query(f"SELECT * FROM t TIMESTAMP AS OF '{time}'").tables[0].as_of
+    assert isinstance(as_of, AsOfTime)
+    assert as_of.ms == ms

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from sqlglot import exp
 
-from moldau.pipelines.sql.local.as_of import AsOf, AsOfOffsets, AsOfTime, read_as_of
+from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
+from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
@@ -70,6 +71,7 @@ def test_json_by_sparks_rules(data: bytes, expected: dict[str, object]) -> None:
         (b'{"n": 2147483648}', "not JSON of the schema"),
         (b'{"d": 1000}', "not JSON of the schema"),
         (b'{"d": true}', "not JSON of the schema"),
+        (b'{"n": "x", "n": 1}', "not JSON of the schema"),
         (b"{", "not JSON of the schema"),
         (b"7", "not JSON of the schema"),
         (b" ", "it is empty"),
@@ -89,6 +91,13 @@ def test_json_that_only_spark_reads(data: bytes) -> None:
         read_json(data, FIELDS)
 
 
+def test_a_key_twice_in_a_map_is_for_spark() -> None:
+    counts = [("m", parse_type("map<string,int>"))]
+    assert read_json(b'{"m": {"a": 1, "b": 2}}', counts) == {"m": [("a", 1), ("b", 2)]}
+    with pytest.raises(GoesToSpark, match="a key twice in a map"):
+        read_json(b'{"m": {"a": 1, "a": 2}}', counts)
+
+
 def as_of(words: str) -> AsOf | None:
     table = parse(f"SELECT * FROM t {words}").find(exp.Table)
     assert table is not None
@@ -97,8 +106,10 @@ def as_of(words: str) -> AsOf | None:
 
 def test_as_of() -> None:
     assert as_of("") is None
-    assert as_of("TIMESTAMP AS OF '1970-01-01 00:00:01.5'") == AsOfTime(1_500)
-    assert as_of("""VERSION AS OF '{"0":120,"1":98}'""") == AsOfOffsets({0: 120, 1: 98})
+    time = as_of("TIMESTAMP AS OF '1970-01-01 01:00:01.5+01:00'")
+    assert isinstance(time, AsOfTime)
+    assert time.ms == 1_500
+    assert as_of("""VERSION AS OF '{"1":98,"0":120}'""") == AsOfOffsets(((0, 120), (1, 98)))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def translate(text: str, form: str = "json") -> Query:
         ("SELECT id IN (SELECT id FROM t) FROM t", "IN with a query"),
         ("SELECT -count AS count FROM t ORDER BY count + 0", "count is a column, and the name"),
         ("SELECT rand() FROM t", "function rand"),
+        ("SELECT id:amount FROM t", "function get_json_object"),
         ("SELECT window(at, '1 minute', '30 seconds') FROM t", "function window"),
         ("SELECT window(at, '1 month') FROM t", "function window"),
         ("SELECT count FROM t GROUP BY ROLLUP (count)", r"ROLLUP \(count\)"),
