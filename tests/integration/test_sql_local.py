@@ -219,7 +219,7 @@ def test_a_topic_that_nobody_has_declared(broker: Broker, engine: LocalEngine) -
                   "SELECT pge FROM (SELECT * FROM clicks)"):  # fmt: skip
         with pytest.raises(PipelineError, match=rf"there is no (column|field) .*; {guessed}"):
             engine.answer(wrong, {})
-    with pytest.raises(PipelineError, match=r"there is no column pge: user, name, city is there$"):
+    with pytest.raises(PipelineError, match=r"there is no column pge; there are user, name, city$"):
         engine.answer("SELECT pge FROM users", CATALOG)
     send(broker, "words", (None, b"one"), (b"\xff", b"two"))
     found = engine.answer("SELECT value, _key FROM words ORDER BY _offset", {}).rows.to_pylist()

@@ -219,3 +219,5 @@ SHOW TABLES FROM a
 VALUES (1, 2)
 
 WITH a AS (SELECT 1)
+
+SELECT * FROM minute-totals

@@ -131,6 +131,7 @@ def _misunderstood(text: str, error: ParseError) -> MisunderstoodError:
             f"something is missing {'behind' if is_last else 'before'} {token!r}", *where
         )
     if description.startswith("Invalid expression"):
-        return MisunderstoodError(f"{token!r} cannot be here", start, end)
+        hint = "; a name with '-' is written `in-backquotes`" if token == "-" else ""
+        return MisunderstoodError(f"{token!r} cannot be here{hint}", start, end)
     plain = description[:1].lower() + description[1:].partition(" but got <Token")[0]
     return MisunderstoodError(_CLASS.sub(r"\1", plain), start, end)

@@ -72,10 +72,9 @@ class Scope:
         if found is None and self.outer is not None:
             return self.outer.resolve(parts)
         if found is None:
-            known = (each.name for source in self.sources for each in source.columns)
-            raise NoColumnError(
-                f"there is no column {'.'.join(parts)}: {', '.join(known) or 'nothing'} is there"
-            )
+            known = [each.name for source in self.sources for each in source.columns]
+            there = f"there are {', '.join(known)}" if known else "there is none"
+            raise NoColumnError(f"there is no column {'.'.join(parts)}; {there}")
         return found
 
     def _find(self, parts: Sequence[str]) -> Sql | None:
