@@ -123,7 +123,7 @@ class Runner(Protocol):
     def stop(self, query_id: str) -> None:
         """Return when it runs no more; its checkpoint stays. It may have ended by itself."""
 
-    def delete_checkpoint(self, query_id: str) -> None:
+    def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come; it does not run."""
 
     def status(self, query_id: str) -> RunStatus:

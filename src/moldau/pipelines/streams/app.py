@@ -276,8 +276,12 @@ class App:
         emit: Emit | None = None,
         name: str | None = None,
         partitions: int | None = None,
+        group: str | None = None,
     ) -> Query:
-        """Declare a query as `to` does, without a warning: SQL says by itself what it keeps."""
+        """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
+
+        `group` is told how far it has come, if not `moldau-NAME`.
+        """
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):
             if keys or emit == "final":
@@ -300,7 +304,7 @@ class App:
         self._check_new(query_name)
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
-            query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
+            query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions, group
         )
         self._queries.append(query)
         return query
@@ -321,7 +325,7 @@ class App:
         create_topics(self.client_config, self.queries)
         started = start_stream(query, self._cluster, self.checkpoints, once=once)
         self._running[query.name] = started
-        self._committer.watch(query.name, started)
+        self._committer.watch(query, started)
         return started
 
     def start(self, *, once: bool = False) -> "list[StreamingQuery]":

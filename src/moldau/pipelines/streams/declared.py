@@ -51,3 +51,5 @@ class Query:
     """Those of the app that it reads."""
     partitions: int | None = None
     """How many the topic gets if it is to be created; as many as the input has if None."""
+    group: str | None = None
+    """Who is told how far it has come, if not the group of its name."""

@@ -45,11 +45,16 @@ def plan_sink(
     return _plan_stream(statement, planned)
 
 
-def declare(app: App, sink: Sink, name: str) -> Query:
-    """Have an app write a sink's rows, by a query of this name."""
+def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
+    """Have an app write a sink's rows, by a query of this name.
+
+    `group` is told how far it has come, if not that of the name.
+    """
     relation = sink.relation
     if isinstance(sink.rows, Table):
-        return app.declare(sink.rows, relation.topic, name=name, partitions=relation.partitions)
+        return app.declare(
+            sink.rows, relation.topic, name=name, partitions=relation.partitions, group=group
+        )
     rows = sink.rows
     keys = [each.name for each in relation.keys]
     # Encoded here: a column `value` is one of many in SQL, whatever it means to an app.
@@ -68,6 +73,7 @@ def declare(app: App, sink: Sink, name: str) -> Query:
         emit=emit,
         name=name,
         partitions=relation.partitions,
+        group=group,
     )
 
 
