@@ -146,6 +146,8 @@ class ViewRows:
     offsets: Mapping[int, int]
     """Of each partition that was looked at: every record before it is reflected."""
     is_caught_up: bool
+    values: Sequence[bytes] = ()
+    """Of each row, as its record has it."""
 
 
 class Views(Protocol):

@@ -17,7 +17,7 @@ from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, ke
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit as StreamEmit
-from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.declared import Query, Written
 from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.outputs import explain, to_value
 from moldau.pipelines.streams.tables import VALUE, Table, column
@@ -65,6 +65,8 @@ def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
     if relation.kind is Kind.TABLE:
         # As in ksqlDB, rows of a group without a name are in no table.
         encoded = encoded.filter(column("key").isNotNull())
+    key_fields = StructType([rows.schema[name] for name in keys])
+    written = Written(key_fields, rows.schema) if keys else None
     emit: StreamEmit | None = None if sink.emit is None else sink.emit.value
     return app.declare(
         encoded,
@@ -74,6 +76,7 @@ def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
         name=name,
         partitions=relation.partitions,
         group=group,
+        written=written,
     )
 
 
