@@ -107,8 +107,8 @@ class FakeRunner:
         del self.running[query_id]
         self.done.append(f"stop {query_id}")
 
-    def delete_checkpoint(self, query_id: str) -> None:
-        self.done.append(f"delete checkpoint {query_id}")
+    def delete_checkpoint(self, query: PersistentQuery) -> None:
+        self.done.append(f"delete checkpoint {query.id}")
 
     def status(self, query_id: str) -> RunStatus:
         if query_id not in self.running:

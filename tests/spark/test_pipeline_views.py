@@ -1,46 +1,191 @@
-"""`moldau pipeline run --views-port`: an app's tables, asked while it runs."""
+"""`moldau pipeline run`: an app's tables, asked while it runs."""
 
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from moldau import Producer
+from moldau import Admin, Producer
+from moldau.cli import main, pipeline_views
 from moldau.pipelines import App
+from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.serving.view_server import ViewServer
+from moldau.pipelines.sql.spark.app_tables import tables_of
 from moldau.pipelines.streams.lookup import Lookup
+from moldau.pipelines.supervision import app_file, run
+from moldau.pipelines.views.announcing import announced, find_announced
+from moldau.pipelines.views.client import ViewClient
 from moldau.testing.broker import Broker
 from tests.commands import moldau
-from tests.served import served
+from tests.served import DEADLINE_SECONDS, served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 APP = """
+from pyspark.sql import functions as F
 from moldau.pipelines import App
 
 app = App("viewed", bootstrap="localhost:9092")
 users = app.table("users", key="user string", schema="city string")
-orders = app.stream("orders", schema="user string, amount double")
-app.to(app.join(orders, users, on="user", how="left"), "joined")
+orders = app.stream(
+    "orders", schema="user string, amount double, at timestamp",
+    event_time="at", watermark="1 minute",
+)
+app.to(app.join(orders.drop("at"), users, on="user", how="left"), "joined")
+totals = orders.groupBy("user", F.window("at", "1 minute")).agg(F.sum("amount").alias("total"))
+app.to(totals, "t-totals", key=["user", "window"], emit="changes", name="totals")
 """
+ORDERS = [
+    b'{"user": "ann", "amount": 2.5, "at": "2026-01-01T08:00:10Z"}',
+    b'{"user": "ann", "amount": 4.0, "at": "2026-01-01T08:01:10Z"}',
+    b'{"user": "bob", "amount": 1.0, "at": "2026-01-01T08:01:20Z"}',
+]
 
 
-def test_a_table_is_asked_while_its_app_runs(tmp_path: Path) -> None:
-    file = tmp_path / "viewed.py"
-    file.write_text(APP)
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The app's."""
+    path = tmp_path / "viewed.py"
+    path.write_text(APP)
+    return path
+
+
+@pytest.fixture
+def shop() -> Iterator[Broker]:
+    """A broker with what the app reads."""
     with Broker() as broker:
         for topic in ("users", "orders"):
             broker.create_topic(topic, partitions=1)
         with Producer(broker.bootstrap_servers) as producer:
             producer.send("users", b'{"city": "Praha"}', b"ann").result()
-        words = ["pipeline", "run", str(file), "-b", broker.bootstrap_servers, "--views-port", "0"]
-        with served(*words, "--json", folder=tmp_path, ready="views: ") as app:
-            server = app.address.partition("/views/")[0]
-            asked = moldau("pipeline", "get", "users", "ann", "--server", server)
-            assert asked.stdout.splitlines() == ["USER  CITY", "ann   Praha"], asked.stderr
-            assert "caught up; offsets by partition {0: 1}" in asked.stderr
+            for order in ORDERS:
+                producer.send("orders", order).result()
+        yield broker
+
+
+def wait_for_rows(server: ViewClient, table: str, key: str, count: int) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while len(server.view(table, key)["rows"]) < count:
+        assert time.monotonic() < deadline, f"{table} has no {count} rows of {key}"
+        time.sleep(0.2)
+
+
+def test_tables_are_asked_while_their_app_runs(shop: Broker, file: Path) -> None:
+    servers = shop.bootstrap_servers
+
+    def get(*words: str) -> subprocess.CompletedProcess[str]:
+        return moldau("pipeline", "get", *words, "-b", servers)
+
+    words = ["pipeline", "run", str(file), "-b", servers, "--json"]
+    with served(*words, folder=file.parent, ready="views: ") as app:
+        assert "/views/TABLE?key=... of users, t-totals\n" in (file.parent / "errors").read_text()
+        asked = get("users", "ann")
+        assert asked.stdout.splitlines() == ["USER  CITY", "ann   Praha"], asked.stderr
+        assert "caught up; offsets by partition {0: 1}" in asked.stderr
+        # What it writes, too, by its topic and by its query.
+        server = ViewClient(app.address.partition("/views/")[0])
+        wait_for_rows(server, "totals", "ann", 2)
+        asked = get("t-totals", "ann")
+        assert f"view at {server.address}, caught up" in asked.stderr
+        assert asked.stdout.splitlines() == [
+            "USER  WINDOW                                        TOTAL",
+            "ann   [2026-01-01T08:00:00Z, 2026-01-01T08:01:00Z)    2.5",
+            "ann   [2026-01-01T08:01:00Z, 2026-01-01T08:02:00Z)    4.0",
+        ]
+        minute = ("--from", "2026-01-01T08:01", "--until", "2026-01-01T08:02")
+        some = get("totals", "ann", *minute)
+        assert some.stdout.splitlines() == asked.stdout.splitlines()[::2]
+    assert find_announced() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "ports"),
+    [
+        ([], [None]),
+        (["--views-port", "7"], [7]),
+        (["--no-views"], []),
+        (["--once"], []),
+    ],
+)
+def test_which_runs_serve_views(
+    words: list[str], ports: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+
+    def serve(_app: object, port: int | None) -> AbstractContextManager[None]:
+        asked.append(port)
+        return nullcontext()
+
+    monkeypatch.setattr(pipeline_views, "serve_views", serve)
+    monkeypatch.setattr(app_file, "load_app", lambda *_: None)
+    monkeypatch.setattr(run, "run_app", lambda *_args, **_options: True)
+    assert main(["pipeline", "run", "viewed.py", *words]) == 0
+    assert asked == ports
+
+
+def test_an_app_says_what_can_be_asked_of_it(
+    spark: "SparkSession", broker: Broker, tmp_path: Path
+) -> None:
+    app = App("described", broker.bootstrap_servers, checkpoints=str(tmp_path))
+    users = app.table("users", key="user string", schema="city string")
+    rows = app.stream("orders", key="id string", schema="user string, amount int, value string")
+    app.to(users, "copied")
+    app.to(rows.select("user", "value"), "texts", key="user", name="Texts-of-users")
+    app.to(rows, "orders-too", key=["id", "user"])
+    app.to(rows.select("amount"), "without-key")
+    found = tables_of(app)
+    assert {name: each.format for name, each in found.items()} == {
+        "users": "json",
+        "copied": "json",
+        "texts": "string",
+        "Texts-of-users": "string",
+        "orders-too": "json",
+    }
+    described = {
+        name: [f"{'*' if each.is_key else ''}{each.name} {each.type}" for each in table.columns]
+        for name, table in found.items()
+    }
+    assert described["copied"] == described["users"] == ["*user string", "city string"]
+    assert described["texts"] == described["Texts-of-users"] == ["*user string", "value string"]
+    assert described["orders-too"] == [
+        "*id string", "*user string", "amount int", "value string",
+    ]  # fmt: skip
+
+
+def test_get_asks_a_server_that_is_there(
+    spark: "SparkSession",
+    broker: Broker,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker.create_topic(topic, partitions=1)
+    with Producer(broker.bootstrap_servers) as producer:
+        producer.send(topic, b'{"city": "Praha"}', b"ann").result()
+    app = App("viewed", broker.bootstrap_servers, checkpoints=str(tmp_path / "checkpoints"))
+    table = app.table(topic, key="user string", schema="city string")
+    # Somebody else's view in this process is not at hand by another name of the broker.
+    elsewhere = {"bootstrap.servers": f"localhost:{broker.port}"}
+    with monkeypatch.context() as patched:
+        patched.setattr(Lookup, "_find", lambda *_: pytest.fail("the topic is read"))
+        with ViewServer(tables_of(app), tmp_path / "views", elsewhere, 0, lambda _: None) as server:
+            assert table.get("ann", server=server.address) == {"city": "Praha"}
+            with Admin(broker.bootstrap_servers) as admin:
+                cluster = admin.describe_cluster().cluster_id
+            with announced(server.address, cluster):
+                assert table.get("ann") == {"city": "Praha"}
+                assert table.get("bob") is None
+        with pytest.raises(PipelineError, match="has no view of topic"):
+            table.get("ann", server=server.address)
+    with announced(server.address, cluster):
+        assert table.get("ann") == {"city": "Praha"}, "it is gone: read from the topic"
 
 
 def test_get_asks_the_view_of_its_process(

@@ -29,20 +29,22 @@ COUNTS = (
 FAILING = "CREATE STREAM fails WITH (topic='r-fails') AS SELECT * FROM broken"
 
 
-def persistent(number: int, statement: str) -> PersistentQuery:
+def persistent(number: int, statement: str, created_ms: int = 1) -> PersistentQuery:
     (parsed,) = parse(statement)
     assert isinstance(parsed, CreateAs)
     sources = tuple(each.name for each in parsed.query.tables)
-    return PersistentQuery(f"CSAS_{number}", Verb.CREATE_STREAM, statement, parsed.name, sources, 0)
+    name = f"CSAS_{number}"
+    verb = Verb.CREATE_STREAM
+    return PersistentQuery(name, verb, statement, parsed.name, sources, created_ms)
 
 
 def values(broker: Broker, topic: str) -> list[dict[str, object]]:
     return [json.loads(each.value or b"null") for each in read(broker.bootstrap_servers, topic)]
 
 
-def committed(broker: Broker, query_id: str) -> list[int]:
+def committed(broker: Broker, group: str) -> list[int]:
     with Admin(broker.bootstrap_servers) as admin:
-        return [each.offset for each in admin.list_group_offsets(f"moldau-{query_id}").values()]
+        return [each.offset for each in admin.list_group_offsets(group).values()]
 
 
 def test_queries_run_fail_stop_and_go_on(broker: Broker, spark: object, tmp_path: Path) -> None:
@@ -70,14 +72,36 @@ def test_queries_run_fail_stop_and_go_on(broker: Broker, spark: object, tmp_path
         wait_for(lambda: len(values(broker, "r-counts")) == 2, "the others going on")
         runner.start(persistent(0, LARGE), snapshot)
         wait_for(lambda: len(values(broker, "r-large")) == 2, "going on")
-        wait_for(lambda: committed(broker, "CSAS_0") == [3], "the group being told")
+        wait_for(lambda: committed(broker, "moldau-shop.CSAS_0") == [3], "the group being told")
+        assert committed(broker, "moldau-CSAS_0") == [], "another service may have the same id"
     finally:
         runner.close()
     assert values(broker, "r-large") == [{"id": "o1", "amount": 2.5}, {"id": "o3", "amount": 7.0}]
 
-    assert (tmp_path / "shop/CSAS_0/offsets").is_dir()
-    runner.delete_checkpoint("CSAS_0")
-    assert not (tmp_path / "shop/CSAS_0").exists()
+    assert (tmp_path / "1/shop/CSAS_0/offsets").is_dir()
+    runner.delete_checkpoint(persistent(0, LARGE, created_ms=2))
+    assert (tmp_path / "1/shop/CSAS_0/offsets").is_dir(), "that was another one's"
+    runner.delete_checkpoint(persistent(0, LARGE))
+    assert not (tmp_path / "1/shop/CSAS_0").exists()
+
+
+def test_a_checkpoint_is_not_that_of_a_later_query_of_the_same_id(
+    broker: Broker, spark: object, tmp_path: Path
+) -> None:
+    """The catalog's topic was deleted by hand, and ids begin with 1 again."""
+    servers = broker.bootstrap_servers
+    create(servers, "again-orders", "again-large")
+    snapshot = snapshot_of(DECLARED.replace("r-orders", "again-orders"))
+    statement = LARGE.replace("r-large", "again-large")
+    send(servers, "again-orders", ("o1", {"user": "ann", "amount": 2.5}))
+    for created_ms in (1, 2):
+        runner = SparkRunner("shop", servers, checkpoints=str(tmp_path))
+        try:
+            runner.start(persistent(0, statement, created_ms), snapshot)
+            rows = [{"id": "o1", "amount": 2.5}] * created_ms
+            wait_for(lambda rows=rows: values(broker, "again-large") == rows, "a row")
+        finally:
+            runner.close()
 
 
 def test_a_plan_has_columns_and_lines(spark: object) -> None:

@@ -20,7 +20,7 @@ EXAMPLES = """examples:
   moldau pipeline reset shop --query totals --to 2026-11-16T08:00
   moldau pipeline run orders.py --once --from 7d --until 1d --into '{query}-again'
   moldau pipeline retry-dead-letters shop --topic orders
-  moldau pipeline get users ann                      a table's row, of a server's view"""
+  moldau pipeline get users ann                      a table's row, while an app or a server runs"""
 
 
 def make_parser() -> Parser:
@@ -73,19 +73,21 @@ def make_parser() -> Parser:
     retry.add_argument("--topic", metavar="TOPIC", help="only those of this topic (default: all)")
     add_json_option(retry)
     add_target_options(retry)
-    _add_get(add("get", "print the row of a key, from a server's view or from the topic"))
+    _add_get(add("get", "print the row of a key, from a view or from the topic"))
     return parser
 
 
 def _add_get(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", help="a table of the SQL server, or a topic")
+    parser.add_argument(
+        "table", metavar="TABLE", help="a table of a SQL server or of an app, or a topic"
+    )
     parser.add_argument("key", metavar="KEY", help="a text or a number; JSON for several columns")
     parser.add_argument("--from", dest="begin", metavar="TIME", help="windows that begin then")
     parser.add_argument("--until", metavar="TIME", help="or later, and before then; in UTC")
     parser.add_argument(
         "--server",
         metavar="URL",
-        help="who keeps the view: a SQL server, or `run --views-port` (default: the cluster's)",
+        help="who keeps the view: a SQL server or an app that runs (default: who has it)",
     )
     parser.add_argument(
         "--service", metavar="NAME", default="default", help="the SQL server's service (default)"
@@ -138,12 +140,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="serve metrics for Prometheus on 127.0.0.1; 0 chooses a port",
     )
-    shown.add_argument(
+    views = shown.add_mutually_exclusive_group()
+    views.add_argument(
         "--views-port",
         type=int,
         metavar="PORT",
-        help="keep views of the app's tables, for `moldau pipeline get`, on 127.0.0.1; 0 chooses",
+        help="where `moldau pipeline get` is answered, on 127.0.0.1 (default: any port)",
     )
+    views.add_argument("--no-views", action="store_true", help="do not answer `get`")
     shown.add_argument(
         "--verbose", action="store_true", help="show all that Spark says when something fails"
     )
@@ -157,6 +161,8 @@ def main(argv: Sequence[str]) -> int:
 def _work(options: argparse.Namespace) -> int | None:
     if options.action == "run":
         _check_backfill(options)
+        if options.once and options.views_port is not None:
+            raise UsageError("--views-port: a run that ends has no views: leave --once out")
         from moldau.cli.pipeline_run import run_file
 
         return run_file(options)

@@ -1,8 +1,9 @@
-"""What `moldau pipeline get` does: a key's row, of a server's view or from the topic itself."""
+"""What `moldau pipeline get` does: a key's row, of somebody's view or from the topic itself."""
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from moldau.cli.frame import FAILED, FINE
@@ -16,23 +17,20 @@ from moldau.pipelines.sql.catalog.definitions import RELATION, folded, read_defi
 from moldau.pipelines.sql.catalog.topic import CatalogTopic, topic_name
 from moldau.pipelines.sql.lookups.view_keys import key_of
 from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.pipelines.sql.serving.json_lines import plain
+from moldau.pipelines.views.announcing import find_addresses
+from moldau.pipelines.views.client import NotThereError, ServerUnreachableError, ViewClient
 from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.scanning import scan_key
 
 
 def get_row(options: argparse.Namespace) -> int:
     """Print a key's rows; return the exit code: 1 if there are none."""
-    client = _server(options)
-    if client is None:
-        columns, rows = _scan(options)
+    found = _ask(options)
+    if isinstance(found, str):
+        columns, rows = _scan(options, found)
     else:
-        found = client.view(options.table, options.key, options.begin, options.until)
         columns, rows = found["columns"], found["rows"]
-        state = "caught up" if found["caught_up"] else "NOT caught up"
-        offsets = ", ".join(f"{place}: {each}" for place, each in found["offsets"].items())
-        _say(f"view at {client.address}, {state}; offsets by partition {{{offsets}}}")
     if options.json:
         for row in rows:
             print_json({each["name"]: cell for each, cell in zip(columns, row, strict=True)})
@@ -43,16 +41,44 @@ def get_row(options: argparse.Namespace) -> int:
     return FINE if rows else FAILED
 
 
-def _server(options: argparse.Namespace) -> ServerClient | None:
+def _ask(options: argparse.Namespace) -> Mapping[str, Any] | str:
+    """Return what a view has, or why there is none."""
     if options.server is not None:
-        return ServerClient(options.server)
+        return _ask_one(ViewClient(options.server), options)
+    reason = "no server runs"
+    for client in _servers(options):
+        # One that was killed, or has no such table, does not hide another.
+        with suppress(ServerUnreachableError):
+            try:
+                return _ask_one(client, options)
+            except NotThereError:
+                reason = "no server has a view of it"
+    return reason
+
+
+def _ask_one(client: ViewClient, options: argparse.Namespace) -> Mapping[str, Any]:
+    found = client.view(options.table, options.key, options.begin, options.until)
+    state = "caught up" if found["caught_up"] else "NOT caught up"
+    offsets = ", ".join(f"{place}: {each}" for place, each in found["offsets"].items())
+    _say(f"view at {client.address}, {state}; offsets by partition {{{offsets}}}")
+    return found
+
+
+def _servers(options: argparse.Namespace) -> Iterator[ViewClient]:
+    """Yield who may have the view: the SQL server, then what runs on this machine."""
     # As it was typed nowhere, it may be another's: then the usual port is asked first.
     is_anywhere = options.bootstrap_server == DEFAULT_SERVER
-    return find_server(options.bootstrap_server, options.service, is_anywhere=is_anywhere)
+    server = find_server(options.bootstrap_server, options.service, is_anywhere=is_anywhere)
+    if server is not None:
+        yield server
+    config = {"bootstrap.servers": options.bootstrap_server, **client_config(options)}
+    for address in find_addresses(config):
+        if server is None or address != server.address:
+            yield ViewClient(address)
 
 
 def _scan(
-    options: argparse.Namespace,
+    options: argparse.Namespace, reason: str
 ) -> tuple[Sequence[Mapping[str, str]], Sequence[Sequence[Any]]]:
     servers = options.bootstrap_server
     table = _declared(servers, options.service, options.table)
@@ -60,7 +86,7 @@ def _scan(
     where = (
         "all of topic" if table is not None and _is_windowed(table) else "the key's partition of"
     )
-    _say(f"no server runs: reading {where} {name}")
+    _say(f"{reason}: reading {where} {name}")
     progress = Progress()
     if table is None:
         key = Column("key", "string", is_key=True)

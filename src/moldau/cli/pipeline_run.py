@@ -25,11 +25,10 @@ def run_file(options: argparse.Namespace) -> int:
         app = load_app(options.file, options.app)
         shown = JsonLines() if options.json else StatusTable()
         audience = ExplainedAudience(shown, is_verbose=options.verbose)
-        if options.views_port is not None:
+        if not (options.once or options.no_views):
             from moldau.cli.pipeline_views import serve_views
 
-            address = stack.enter_context(serve_views(app, options.views_port))
-            print(f"views: {address}/views/TABLE?key=...", file=sys.stderr)
+            stack.enter_context(serve_views(app, options.views_port))
         if options.metrics_port is not None:
             metrics = stack.enter_context(PipelineMetrics(app.name, audience))
             port = metrics.listen(options.metrics_port)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from moldau.cli.printing import Progress, counted, print_json
-from moldau.cli.sql_table import RowTable
+from moldau.cli.sql_table import NULL, RowTable
 
 ROWS_HELD_MAX: Final = 1000
 """Of an answer that ends: the widths of its columns are those of so many rows."""
@@ -76,7 +76,9 @@ class Printer:
         self._progress.clear()
         self._is_live = answer.get("statement") in self._live
         self._names = [each["name"] for each in columns]
-        self._table = RowTable(columns, is_live=self._is_live)
+        # Where the server lists what it has, nothing is nothing; in data, NULL is a value.
+        nothing = "" if answer.get("engine") == "server" else NULL
+        self._table = RowTable(columns, is_live=self._is_live, nothing=nothing)
         for each in answer.get("notes", ()):
             self._note(str(each))
 

@@ -9,6 +9,7 @@ from moldau.cli.printing import GAP
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _WIDTHS: Final = {"timestamp": 20, "bigint": 8, "int": 6, "double": 8, "string": 8}
 """Of columns of which nobody has seen more than the first rows yet."""
+NULL: Final = "NULL"
 WIDTH_MAX: Final = 60
 """A column is made no wider for a value; the value is shown all the same."""
 
@@ -16,7 +17,9 @@ WIDTH_MAX: Final = 60
 class RowTable:
     """Lays out the rows of one answer; what was printed stays, so columns only grow."""
 
-    def __init__(self, columns: Sequence[Mapping[str, str]], *, is_live: bool) -> None:
+    def __init__(
+        self, columns: Sequence[Mapping[str, str]], *, is_live: bool, nothing: str = NULL
+    ) -> None:
         self._heads = [each["name"].upper() for each in columns]
         types = [each["type"].partition("(")[0] for each in columns]
         self._is_number = [each in _NUMBERS for each in types]
@@ -24,11 +27,14 @@ class RowTable:
             max(len(head), _WIDTHS.get(kind, 0) if is_live else 0)
             for head, kind in zip(self._heads, types, strict=True)
         ]
+        self._nothing = nothing
         self._has_head = False
 
     def lines(self, rows: Sequence[Sequence[Any]]) -> list[str]:
         """Return rows, below the head if they are the first."""
-        cells = [[cell_text(each) for each in row] for row in rows]
+        cells = [
+            [self._nothing if each is None else cell_text(each) for each in row] for row in rows
+        ]
         for place in range(len(self._heads)):
             longest = max((len(row[place]) for row in cells), default=0)
             self._widths[place] = max(self._widths[place], min(longest, WIDTH_MAX))
@@ -47,7 +53,7 @@ def cell_text(value: Any) -> str:
     """Return a value in one line. Times are in UTC, as the server has them."""
     match value:
         case None:
-            return "NULL"
+            return NULL
         case bool():
             return "true" if value else "false"
         case {"start": str(start), "end": str(end)} if len(value) == 2:

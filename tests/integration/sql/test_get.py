@@ -1,11 +1,18 @@
 """`moldau pipeline get`: of a server's view, and without one from the topic."""
 
 import json
+import socket
+import threading
 from pathlib import Path
+
+import pytest
 
 import moldau as client
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.serving.view_server import ViewServer
+from moldau.pipelines.views.announcing import announced, find_addresses
+from moldau.pipelines.views.asking import find_served
+from moldau.pipelines.views.client import ViewClient
 from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.scanning import scan_key
 from moldau.testing import Broker
@@ -61,16 +68,87 @@ def test_windows_of_a_key_are_in_all_partitions(moldau: Broker) -> None:
     assert [row.value for row in some.rows] == [b"1"]
 
 
-def test_views_without_a_server_around_them(moldau: Broker, tmp_path: Path) -> None:
-    columns = (Column("user", "string", is_key=True), Column("city", "string"))
-    users = Relation("users", Kind.TABLE, "users", columns)
+COLUMNS = (Column("user", "string", is_key=True), Column("city", "string"))
+USERS = Relation("users", Kind.TABLE, "users", COLUMNS)
+
+
+@pytest.fixture
+def users(moldau: Broker) -> dict[str, object]:
+    """Have a topic, and how to reach it."""
     moldau.create_topic("users", partitions=2)
     with client.Producer(moldau.bootstrap_servers) as producer:
         producer.send("users", b'{"city": "Praha"}', b"ann").result()
-    config = {"bootstrap.servers": moldau.bootstrap_servers}
-    with ViewServer([users], tmp_path, config, 0, lambda _: None) as server:
+    return {"bootstrap.servers": moldau.bootstrap_servers}
+
+
+def following() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("view of ")]
+
+
+def test_views_without_a_server_around_them(users: dict[str, object], tmp_path: Path) -> None:
+    tables = {"users": USERS, "people": USERS}
+    with ViewServer(tables, tmp_path, users, 0, lambda _: None) as server:
+        assert following() == [], "nobody has asked yet"
         asked = command("pipeline", "get", "Users", "ann", "--server", server.address, "--json")
         assert asked.stdout == '{"user":"ann","city":"Praha"}\n'
         assert "caught up" in asked.stderr
-        wrong = command("pipeline", "get", "people", "ann", "--server", server.address)
+        assert following() == ["view of users"]
+        by_query = command("pipeline", "get", "people", "ann", "--server", server.address, "--json")
+        assert by_query.stdout == asked.stdout
+        wrong = command("pipeline", "get", "rivers", "ann", "--server", server.address)
         assert wrong.stderr == "moldau: there is no such table; there are users\n"
+        assert ViewClient(server.address).views() == [
+            {"name": "users", "topic": "users", "key": {"user": "string"}}
+        ]
+    assert following() == []
+
+
+def test_a_port_that_is_taken_stops_nobody(users: dict[str, object], tmp_path: Path) -> None:
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with ViewServer({"users": USERS}, tmp_path, users, port, said.append) as server:
+            found = ViewClient(server.address).view("users", "ann")
+    assert found["rows"] == [["ann", "Praha"]]
+    assert said == [f"views: port {port}: Address already in use: taking another"]
+
+
+def test_who_serves_views_on_this_machine_is_found(
+    moldau: Broker, users: dict[str, object], tmp_path: Path
+) -> None:
+    words = ["pipeline", "get", "users", "ann", "-b", moldau.bootstrap_servers]
+    with client.Admin(moldau.bootstrap_servers) as admin:
+        cluster = admin.describe_cluster().cluster_id
+    with (
+        ViewServer({"users": USERS}, tmp_path, users, 0, lambda _: None) as server,
+        announced(server.address, "another cluster"),
+    ):
+        scanned = command(*words)
+        assert scanned.stderr == "no server runs: reading the key's partition of users\n"
+        # A process that is gone, and its port nobody's, is no reason to stop looking.
+        with announced("http://127.0.0.1:1", cluster):
+            assert command(*words).stderr == scanned.stderr
+            with announced(server.address, cluster):
+                asked = command(*words)
+                assert asked.stdout.splitlines() == ["USER  CITY", "ann   Praha"]
+                assert asked.stderr.startswith(f"view at {server.address}, caught up; ")
+                with client.Producer(moldau.bootstrap_servers) as producer:
+                    producer.send("rivers", b"431 km", b"Vltava").result()
+                river = command("pipeline", "get", "rivers", "Vltava", *words[4:])
+                assert river.stdout.splitlines() == ["KEY     VALUE", "Vltava  431 km"]
+                assert river.stderr == (
+                    "no server has a view of it: reading the key's partition of rivers\n"
+                )
+
+
+def test_a_sql_server_is_found_too(moldau: Broker, tmp_path: Path) -> None:
+    with serve(moldau, tmp_path) as server:
+        sql(server, DECLARE)
+        config = {"bootstrap.servers": moldau.bootstrap_servers}
+        assert find_addresses(config) == [server]
+        served = find_served([server], "users", {"user": "string"})
+        assert served is not None
+        assert served.find_value("ann") == (b'{"city":"Brno"}', True)
+        assert served.find_value("eva") == (None, True)
+        assert find_served([server], "users", {"user": "bigint"}) is None
+    assert find_addresses(config) == []

@@ -9,7 +9,8 @@ import moldau as client
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.ownership import OwnedError, find_owner
 from moldau.pipelines.sql.catalog.topic import CatalogTopic
-from moldau.pipelines.sql.serving.http_client import ServerClient, ServerRefusedError
+from moldau.pipelines.sql.serving.http_client import ServerClient
+from moldau.pipelines.views.client import ServerRefusedError
 from moldau.testing import Broker
 from tests.sql_fakes import Fakes
 from tests.sql_servers import (

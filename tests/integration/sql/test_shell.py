@@ -78,7 +78,7 @@ def test_a_first_session(server: str, moldau: Broker) -> None:
         "users  users  user  json",
         "COLUMN  TYPE    KEY",
         "user    string  PRIMARY KEY",
-        "city    string  NULL",
+        "city    string",
     ]
     printed = sql(server, "PRINT orders FROM BEGINNING LIMIT 1", "--json")
     assert json.loads(printed[0])["value"] == '{"user":"ann","amount":12.5}'

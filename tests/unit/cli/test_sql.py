@@ -106,6 +106,22 @@ def test_rows_wait_for_their_widths_unless_they_are_live() -> None:
     assert lines == ["USER      TOTAL", "ann        1.00", "barbora    2.00"]
 
 
+def test_nothing_is_null_only_where_rows_are_data() -> None:
+    lines: list[str] = []
+    printer = Printer(as_json=False, write=lines.append, note=lambda _: None)
+    columns = [{"name": each, "type": "string"} for each in ("column", "key", "type")]
+    for engine in ("server", "local"):
+        printer.take({"statement": 1, "columns": columns, "engine": engine})
+        printer.take({"row": ["name", None, "string"]})
+        printer.take({"statement": 1, "rows": 1})
+    assert lines == [
+        "COLUMN  KEY  TYPE",
+        "name         string",
+        "COLUMN  KEY   TYPE",
+        "name    NULL  string",
+    ]
+
+
 def test_json_is_an_object_per_row(capsys: pytest.CaptureFixture[str]) -> None:
     printer = Printer(as_json=True, note=lambda _: None)
     for each in answers(["ann", "1.00"], [None, None]):

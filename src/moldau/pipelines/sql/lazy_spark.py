@@ -102,9 +102,9 @@ class LazyRunner:
         if self._missing.pop(query_id, None) is None and self._runner.found is not None:
             self._runner.found.stop(query_id)
 
-    def delete_checkpoint(self, query_id: str) -> None:
+    def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
-        self._runner.get().delete_checkpoint(query_id)
+        self._runner.get().delete_checkpoint(query)
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""

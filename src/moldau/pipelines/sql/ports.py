@@ -123,7 +123,7 @@ class Runner(Protocol):
     def stop(self, query_id: str) -> None:
         """Return when it runs no more; its checkpoint stays. It may have ended by itself."""
 
-    def delete_checkpoint(self, query_id: str) -> None:
+    def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come; it does not run."""
 
     def status(self, query_id: str) -> RunStatus:
@@ -146,6 +146,8 @@ class ViewRows:
     offsets: Mapping[int, int]
     """Of each partition that was looked at: every record before it is reflected."""
     is_caught_up: bool
+    values: Sequence[bytes] = ()
+    """Of each row, as its record has it."""
 
 
 class Views(Protocol):

@@ -297,7 +297,7 @@ class Service:
                 ports.runner.start(query, self.snapshot)
             case StopQuery(query_id):
                 ports.runner.stop(query_id)
-            case DeleteCheckpoint(query_id):
-                ports.runner.delete_checkpoint(query_id)
+            case DeleteCheckpoint(query):
+                ports.runner.delete_checkpoint(query)
             case DeleteTopic(name):
                 ports.cluster.delete_topic(name)

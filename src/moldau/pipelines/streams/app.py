@@ -22,10 +22,10 @@ from moldau.pipelines.streams.dead_letters import (
     find_dead_letter_sources,
     make_dead_letter_query,
 )
-from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source
+from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source, Written
 from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
 from moldau.pipelines.streams.joins import join
-from moldau.pipelines.streams.outputs import encode, explain
+from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
 from moldau.pipelines.streams.sources import (
@@ -276,13 +276,20 @@ class App:
         emit: Emit | None = None,
         name: str | None = None,
         partitions: int | None = None,
+        group: str | None = None,
+        written: Written | None = None,
     ) -> Query:
-        """Declare a query as `to` does, without a warning: SQL says by itself what it keeps."""
+        """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
+
+        `group` is told how far it has come, if not `moldau-NAME`. `written` is for rows that are
+        encoded already.
+        """
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):
             if keys or emit == "final":
                 raise OptionError("a table has a key, and changes: leave key and emit out")
             keys, emit = rows.key.names, "changes"
+            written = Written(rows.key, rows.value)
             rows = rows.records()
         plan = explain(rows)
         chosen, mode = choose_emit(plan, emit)
@@ -300,7 +307,16 @@ class App:
         self._check_new(query_name)
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
-            query_name, encode(rows, keys), topic, chosen, mode, plan, sources, partitions
+            query_name,
+            encode(rows, keys),
+            topic,
+            chosen,
+            mode,
+            plan,
+            sources,
+            partitions,
+            group,
+            written or describe_written(rows, keys),
         )
         self._queries.append(query)
         return query
@@ -321,7 +337,7 @@ class App:
         create_topics(self.client_config, self.queries)
         started = start_stream(query, self._cluster, self.checkpoints, once=once)
         self._running[query.name] = started
-        self._committer.watch(query.name, started)
+        self._committer.watch(query, started)
         return started
 
     def start(self, *, once: bool = False) -> "list[StreamingQuery]":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from moldau.pipelines.streams.checkpoints import Checkpoints
+    from moldau.pipelines.streams.declared import Query
 
 LOOK_SECONDS: Final = 1.0
 
@@ -54,13 +55,14 @@ def _end_of(source: Mapping[str, Any]) -> Offsets:
         return {}
 
 
-def commit_progress(app: CommittingApp, query_name: str, progress: Mapping[str, Any]) -> None:
+def commit_progress(
+    app: CommittingApp, query_name: str, group: str, progress: Mapping[str, Any]
+) -> None:
     """Commit what a batch has read; a warning if that fails, as nothing is lost by it."""
     app.checkpoints.note_started(query_name)
     offsets = offsets_of(progress)
     if not offsets:
         return
-    group = group_of(query_name)
     try:
         with Admin(config=dict(app.client_config)) as admin:
             answers = admin.alter_group_offsets(group, offsets)
@@ -82,15 +84,15 @@ class Committer:
     def __init__(self, app: CommittingApp) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._watched: dict[str, StreamingQuery] = {}
+        self._watched: dict[str, tuple[str, StreamingQuery]] = {}
         self._committed: dict[str, tuple[str, int]] = {}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self, query_name: str, query: "StreamingQuery") -> None:
+    def watch(self, query: "Query", started: "StreamingQuery") -> None:
         """Begin with a query that was started."""
         with self._lock:
-            self._watched[query_name] = query
+            self._watched[query.name] = query.group or group_of(query.name), started
             if self._thread is None:
                 self._stopping.clear()
                 self._thread = threading.Thread(
@@ -116,12 +118,13 @@ class Committer:
 
     def _look(self, names: Iterable[str]) -> None:
         for name in names:
-            progress = _last_progress(self._watched[name])
+            group, started = self._watched[name]
+            progress = _last_progress(started)
             if progress is None:
                 continue
             batch = progress["runId"], progress["batchId"]
             if self._committed.get(name) != batch:
-                commit_progress(self._app, name, progress)
+                commit_progress(self._app, name, group, progress)
                 self._committed[name] = batch
 
 

@@ -8,6 +8,7 @@ from moldau.pipelines.streams.plan_text import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 Emit = Literal["changes", "final"]
 Mode = Literal["append", "update"]
@@ -35,6 +36,16 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What the records of a query are, as a table would have them."""
+
+    key: "StructType"
+    value: "StructType"
+    """Where the value has the key's columns, too, they are among these."""
+    format: str = "json"
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A stream of rows into a topic, with a name that stays the same from start to start."""
 
@@ -51,3 +62,7 @@ class Query:
     """Those of the app that it reads."""
     partitions: int | None = None
     """How many the topic gets if it is to be created; as many as the input has if None."""
+    group: str | None = None
+    """Who is told how far it has come, if not the group of its name."""
+    written: Written | None = None
+    """None without a key."""

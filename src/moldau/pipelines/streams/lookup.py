@@ -1,6 +1,7 @@
 """One key's value, by the client alone: no Spark job runs for it."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.json_rows import read_json
 from moldau.pipelines.streams.key_bytes import encode_key, partition_of
 from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.views.announcing import find_addresses
+from moldau.pipelines.views.asking import find_served, key_text
 
 
 class Lookup:
@@ -46,6 +49,26 @@ class Lookup:
                 if self._source.on_error == "fail":
                     raise self._refusal(key, error) from error
         return None
+
+    def get_from(self, server: str, key: object) -> dict[str, Any] | None:
+        """Return what a server's view has; the topic is read if that has not caught up."""
+        topic = self._source.topic
+        text = key_text(self.key_types, key)
+        served = find_served([server], topic, self.key_types)
+        if served is None or text is None:
+            names = ", ".join(self.key_types)
+            raise PipelineError(f"{server} has no view of topic {topic} by {names}")
+        data, has_caught_up = served.find_value(text)
+        if not has_caught_up:
+            return self.get(key)
+        return None if data is None else self.decode(key, data)
+
+    def get_from_anyone(self, key: object) -> dict[str, Any] | None:
+        """Return what a server of this machine has, or what is in the topic."""
+        for address in find_addresses(self._options.admin_config):
+            with suppress(PipelineError):
+                return self.get_from(address, key)
+        return self.get(key)
 
     def decode(self, key: object, data: bytes) -> dict[str, Any] | None:
         """Return a key's value; `PipelineError` if it does not decode."""

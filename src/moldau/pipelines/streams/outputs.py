@@ -5,10 +5,11 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BinaryType, StringType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.streams.declared import Written
 from moldau.pipelines.streams.plan_text import Plan, read_plan
 
 
@@ -39,12 +40,31 @@ def encode(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     A column `value` of text or bytes beside which there is only the key is a value already, and a
     tombstone where it is null; so are `headers` beside it.
     """
-    others = [name for name in rows.columns if name not in key]
-    if "value" in others and set(others) <= {"value", "headers"}:
-        value_type = rows.schema["value"].dataType
-        if isinstance(value_type, StringType | BinaryType):
-            return rows.select(*_keys(rows, key), *others)
+    if _find_value(rows, key) is not None:
+        others = [name for name in rows.columns if name not in key]
+        return rows.select(*_keys(rows, key), *others)
     return rows.select(*_keys(rows, key), to_value(rows.columns).alias("value"))
+
+
+def describe_written(rows: DataFrame, key: Sequence[str]) -> Written | None:
+    """Return what `encode` makes of rows; None without a key."""
+    if not key:
+        return None
+    keys = StructType([rows.schema[name] for name in key])
+    found = _find_value(rows, key)
+    if found is None:
+        return Written(keys, rows.schema)
+    value_format = "string" if isinstance(found.dataType, StringType) else "raw"
+    return Written(keys, StructType([found]), value_format)
+
+
+def _find_value(rows: DataFrame, key: Sequence[str]) -> StructField | None:
+    """Return the column that is a value already."""
+    others = {name for name in rows.columns if name not in key}
+    if "value" not in others or not others <= {"value", "headers"}:
+        return None
+    found = rows.schema["value"]
+    return found if isinstance(found.dataType, StringType | BinaryType) else None
 
 
 def to_value(names: Sequence[str]) -> Column:

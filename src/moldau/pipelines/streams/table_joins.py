@@ -59,8 +59,9 @@ class JoinedTable(Table):
         right = self._right.snapshot().toDF(*self.key.names, *self._right.value.names)
         return self._left.snapshot().join(right, self.key.names, self._how)
 
-    def get(self, key: object) -> dict[str, Any] | None:
+    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
         """Refuse: no topic has this table."""
+        del server
         raise PipelineError(
             f"get({key!r}): this join is in no topic; write it to one by app.to, and get it from "
             "the table of that topic"

@@ -44,8 +44,8 @@ class Table(ABC):
         """Return the latest row of each key, as a batch."""
 
     @abstractmethod
-    def get(self, key: object) -> dict[str, Any] | None:
-        """Return the latest value of a key, None if there is none."""
+    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
+        """Return the latest value of a key, None if there is none; `server` has a view of it."""
 
     @abstractmethod
     def changed_rows(self) -> DataFrame:
@@ -113,19 +113,22 @@ class TopicTable(Table):
         rows = partitions.groupBy(*keys).agg(value)
         return rows.filter(column(VALUE).isNotNull()).select(*keys, f"{VALUE}.*")
 
-    def get(self, key: object) -> dict[str, Any] | None:
+    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
         """Return the latest value of a key, None if there is none.
 
         No Spark job runs for it. Where this process keeps a view of the topic that has caught up,
-        as `moldau pipeline run --views-port` does, that answers. Else the client reads the key's
-        partition, all of it, which is for tests and for a look now and then. A key of several
-        columns is a tuple or a dict.
+        that answers, else one of a server of this machine: a SQL server, or an app that
+        `moldau pipeline run` runs. `server`, such as `http://127.0.0.1:8088`, is asked alone. Else
+        the client reads the key's partition, all of it, which is for tests and for a look now and
+        then. A key of several columns is a tuple or a dict.
         """
         lookup = Lookup(self._cluster, self._source, self.key, self.value)
+        if server is not None:
+            return lookup.get_from(server, key)
         view = find_at_hand(self._cluster.bootstrap, self.topic, lookup.key_types)
         if view is not None and (answer := view.get(key)).caught_up:
             return None if answer.row is None else lookup.decode(key, answer.row.value)
-        return lookup.get(key)
+        return lookup.get_from_anyone(key)
 
     def _load(self, *, is_batch: bool) -> DataFrame:
         source = self._source

@@ -57,5 +57,5 @@ def test_without_spark_an_engine_declines_and_a_query_has_failed(
     assert "PySpark" in str(status.last_error)
     runner.stop(QUERY.id)
     with pytest.raises(SparkVersionError):
-        runner.delete_checkpoint(QUERY.id)
+        runner.delete_checkpoint(QUERY)
     runner.close()

@@ -76,7 +76,7 @@ class StopQuery:
 class DeleteCheckpoint:
     """Forget how far a query has come, and its state."""
 
-    id: str
+    query: PersistentQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Catalog:
         for query in writers:
             records.append((QUERY + query.id, None))
             effects += [StopQuery(query.id)] if query.is_running else []
-            effects.append(DeleteCheckpoint(query.id))
+            effects.append(DeleteCheckpoint(query))
         message = f"{relation.kind.capitalize()} {relation.name} dropped"
         if writers:
             message += f", with {_listed(writers)}"

@@ -90,7 +90,8 @@ class KeptViews:
             offsets = {} if one.partition is None else {one.partition: one.offset}
             caught_up = one.caught_up
         read = [kept.reader.read(each) for each in rows]
-        return ViewRows(kept.reader.columns, read, offsets, caught_up)
+        values = [each.value for each in rows]
+        return ViewRows(kept.reader.columns, read, offsets, caught_up, values)
 
     def check(self, table: Relation) -> str | None:
         """Return why a table has no view, None if it has one."""

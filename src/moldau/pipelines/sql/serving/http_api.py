@@ -18,9 +18,9 @@ from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.ownership import Owner
 from moldau.pipelines.sql.lookups.view_keys import key_of
+from moldau.pipelines.sql.relations import Kind
 from moldau.pipelines.sql.service import Service
-from moldau.pipelines.sql.serving import openapi
-from moldau.pipelines.sql.serving.json_lines import plain
+from moldau.pipelines.sql.serving import openapi, view_json
 from moldau.pipelines.sql.serving.streaming import STATEMENTS_MAX, Executions, LinesResponse
 from moldau.pipelines.sql.session import Session
 
@@ -61,6 +61,7 @@ def make_app(
     return Starlette(
         routes=[
             Route("/statements", api.execute, methods=["POST"]),
+            Route("/views", api.views, methods=["GET"]),
             Route("/views/{table}", api.view, methods=["GET"]),
             Route("/health", api.health, methods=["GET"]),
             Route("/openapi.json", _openapi, methods=["GET"]),
@@ -117,14 +118,11 @@ class _Api:
             raise BadRequestError(400, "a key is missing: add ?key=...")
         key, start, until = key_of(relation, query["key"]), query.get("start"), query.get("until")
         found = await anyio.to_thread.run_sync(self._service.view, relation, key, start, until)
-        return JSONResponse(
-            {
-                "columns": [{"name": each.name, "type": each.type} for each in found.columns],
-                "rows": plain(list(found.rows)),
-                "offsets": {str(partition): each for partition, each in found.offsets.items()},
-                "caught_up": found.is_caught_up,
-            }
-        )
+        return JSONResponse(view_json.answer(found, has_values=query.get("values") == "true"))
+
+    async def views(self, _request: Request) -> Response:
+        tables = self._service.snapshot.relations(Kind.TABLE)
+        return JSONResponse(view_json.list_views(tables))
 
     async def health(self, _request: Request) -> Response:
         owner = self._identity.owner

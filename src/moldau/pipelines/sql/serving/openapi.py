@@ -18,6 +18,7 @@ def describe() -> Mapping[str, Any]:
         "info": {"title": "Moldau SQL", "version": moldau.__version__},
         "paths": {
             "/statements": {"post": _STATEMENTS},
+            "/views": {"get": _VIEWS},
             "/views/{table}": {"get": _VIEW},
             "/health": {"get": _HEALTH},
         },
@@ -48,6 +49,16 @@ _STATEMENTS: Final = {
         "503": _ERROR,
     },
 }
+_VIEWS: Final = {
+    "operationId": "views",
+    "summary": "The tables that can be asked by key.",
+    "responses": {
+        "200": {
+            "description": "All of them.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Views"}}},
+        }
+    },
+}
 _VIEW: Final = {
     "operationId": "get",
     "summary": "The latest row of a table's key, from the view that follows it.",
@@ -71,6 +82,12 @@ _VIEW: Final = {
             "in": "query",
             "description": "Of a windowed table: before this the last window begins.",
             "schema": {"type": "string", "format": "date-time"},
+        },
+        {
+            "name": "values",
+            "in": "query",
+            "description": "Whether the values of the records are wanted, too.",
+            "schema": {"type": "string", "enum": ["true"]},
         },
     ],
     "responses": {
@@ -162,6 +179,27 @@ _SCHEMAS: Final = {
                 "description": "Of each partition: every record before it is reflected.",
             },
             "caught_up": {"type": "boolean"},
+            "values": {
+                "type": "array",
+                "items": {"type": "string", "format": "byte"},
+                "description": "Of each row, the value of its record, if it was asked for.",
+            },
+        },
+    },
+    "Views": {
+        "type": "object",
+        "properties": {
+            "views": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string"},
+                        "topic": {"type": "string"},
+                        "key": {**_TEXTS, "description": "The key's columns, and their types."},
+                    },
+                },
+            }
         },
     },
     "Health": {

@@ -7,10 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Final, Self
 
 import uvicorn
 
+from moldau import Admin
 from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.catalog import Catalog
@@ -21,6 +23,7 @@ from moldau.pipelines.sql.service import Ports, Service
 from moldau.pipelines.sql.serving.http_api import LOOPBACK, Identity, make_app
 from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.pipelines.sql.serving.streaming import Executions
+from moldau.pipelines.views.announcing import announced
 
 PORT: Final = 8088
 """ksqlDB's, too."""
@@ -89,6 +92,7 @@ class SqlServer:
         self._topic: CatalogTopic | None = None
         self._ports: Ports | None = None
         self._executions = Executions()
+        self._announcement = ExitStack()
         self._http: uvicorn.Server | None = None
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
@@ -132,6 +136,9 @@ class SqlServer:
         )
         self._begin("moldau-sql-http", self._serve)
         if self._is_owner:
+            with Admin(self._servers) as admin:
+                cluster = admin.describe_cluster().cluster_id
+            self._announcement.enter_context(announced(self.address, cluster))
             self._begin("moldau-sql-opening", lambda: self._open(service))
 
     def wait(self, seconds_max: float | None = None) -> str | None:
@@ -142,6 +149,7 @@ class SqlServer:
     def close(self) -> None:
         """Stop the queries, and let another server have the service."""
         self._ending.set()
+        self._announcement.close()
         self._executions.cancel_all()
         if self._http is not None:
             self._http.should_exit = True

@@ -1,8 +1,9 @@
 """Views over HTTP, without a SQL server around them: for an app that runs."""
 
+import os
 import socket
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -21,33 +22,40 @@ from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.lookups.view_keys import key_of
 from moldau.pipelines.sql.ports import ViewRows
 from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.serving import view_json
 from moldau.pipelines.sql.serving.http_api import LOOPBACK
-from moldau.pipelines.sql.serving.json_lines import plain
 from moldau.pipelines.views.store_file import Say
 
 HOST: Final = "127.0.0.1"
 
 
 class ViewServer:
-    """Follows tables, and answers `GET /views/TABLE?key=...` on this machine."""
+    """Answers `GET /views/TABLE?key=...` on this machine.
+
+    `tables` are found by these names, in any case. A table is followed from when it is first asked
+    for: who runs an app, and asks nothing, pays for a thread that waits.
+    """
 
     def __init__(
         self,
-        tables: Iterable[Relation],
+        tables: Mapping[str, Relation],
         folder: Path,
         config: Mapping[str, object],
         port: int,
         say: Say,
     ) -> None:
-        self._tables = {folded(each.name): each for each in tables}
+        """Listen, at another port if this one is taken."""
+        self._tables = {folded(name): each for name, each in tables.items()}
         self._views = KeptViews(folder, config, say)
-        try:
-            self._socket = socket.create_server((HOST, port))
-        except (OSError, OverflowError) as error:
-            raise PipelineError(f"port {port}: {error}: choose another, or 0 for any") from error
+        self._following = threading.Lock()
+        self._followed: list[Relation] = []
+        self._socket = _listen(port, say)
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}"
         app = Starlette(
-            routes=[Route("/views/{table}", self._view, methods=["GET"])],
+            routes=[
+                Route("/views", self._list, methods=["GET"]),
+                Route("/views/{table}", self._view, methods=["GET"]),
+            ],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK])],
         )
         config_of_http = uvicorn.Config(
@@ -59,7 +67,6 @@ class ViewServer:
         )
 
     def __enter__(self) -> Self:
-        self._views.keep(list(self._tables.values()))
         self._thread.start()
         return self
 
@@ -69,10 +76,14 @@ class ViewServer:
         self._views.close()
         self._socket.close()
 
+    async def _list(self, _request: Request) -> Response:
+        # A table may have two names.
+        return JSONResponse(view_json.list_views(dict.fromkeys(self._tables.values())))
+
     async def _view(self, request: Request) -> Response:
         table = self._tables.get(folded(request.path_params["table"]))
         if table is None:
-            names = ", ".join(each.name for each in self._tables.values())
+            names = ", ".join(dict.fromkeys(each.name for each in self._tables.values()))
             return _refused(404, f"there is no such table; there are {names}")
         query = request.query_params
         if "key" not in query:
@@ -80,21 +91,30 @@ class ViewServer:
         try:
             key = key_of(table, query["key"])
             found = await anyio.to_thread.run_sync(
-                self._views.get, table, key, query.get("start"), query.get("until")
+                self._get, table, key, query.get("start"), query.get("until")
             )
         except PipelineError as error:
             return _refused(400, str(error))
-        return JSONResponse(as_json(found))
+        return JSONResponse(view_json.answer(found, has_values=query.get("values") == "true"))
+
+    def _get(self, table: Relation, key: object, start: str | None, until: str | None) -> ViewRows:
+        with self._following:
+            if table not in self._followed:
+                self._followed.append(table)
+                self._views.keep(self._followed)
+        return self._views.get(table, key, start, until)
 
 
-def as_json(found: ViewRows) -> dict[str, object]:
-    """Return an answer as HTTP has it."""
-    return {
-        "columns": [{"name": each.name, "type": each.type} for each in found.columns],
-        "rows": plain(list(found.rows)),
-        "offsets": {str(partition): each for partition, each in found.offsets.items()},
-        "caught_up": found.is_caught_up,
-    }
+def _listen(port: int, say: Say) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port))
+    except OverflowError as error:
+        raise PipelineError(f"port {port}: {error}") from error
+    except OSError as error:
+        # Python adds the address to the words of the system.
+        words = os.strerror(error.errno or 0)
+        say(f"views: port {port}: {words}: taking another")
+        return socket.create_server((HOST, 0))
 
 
 def _refused(status: int, text: str) -> Response:

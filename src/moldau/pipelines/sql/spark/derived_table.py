@@ -35,8 +35,9 @@ class DerivedTable(Table):
         """Refuse: it is in no topic yet."""
         raise PipelineError("this table is in no topic: ask that which it is written to")
 
-    def get(self, key: object) -> dict[str, Any] | None:
+    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
         """Refuse: it is in no topic yet."""
+        del server
         raise PipelineError(f"get({key!r}): this table is in no topic: ask that of its query")
 
 

@@ -14,7 +14,8 @@ from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import EARLIEST, Start
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
-from moldau.pipelines.streams.checkpoints import Checkpoints
+from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
+from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
@@ -38,7 +39,8 @@ _STATES: Final = {
 class SparkRunner:
     """Runs the queries of one SQL service, all in one Spark session.
 
-    Checkpoints are in BASE/SERVICE/QUERY, as those of an app that has the service's name.
+    Checkpoints are in BASE/CREATED/SERVICE/QUERY, as those of an app that has the service's name:
+    where a catalog was deleted by hand, ids begin with 1 again, and belong to other queries.
     """
 
     def __init__(
@@ -46,13 +48,13 @@ class SparkRunner:
         service: str,
         bootstrap: str,
         *,
-        checkpoints: str | None = None,
+        checkpoints: str = FOLDER,
         master: str | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> None:
         self._service = service
         self._bootstrap = bootstrap
-        self._checkpoints = checkpoints
+        self._checkpoints = checkpoints.rstrip("/")
         self._master = master
         self._configs = dict(configs or {})
         self._lock = threading.Lock()
@@ -89,9 +91,9 @@ class SparkRunner:
             run.ask_to_stop()
             run.wait()
 
-    def delete_checkpoint(self, query_id: str) -> None:
+    def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
-        Checkpoints(self._service, self._checkpoints).delete(query_id)
+        Checkpoints(self._service, self._base_of(query)).delete(query.id)
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""
@@ -113,15 +115,19 @@ class SparkRunner:
         (statement,) = parse(query.statement)
         if not isinstance(statement, CreateAs | InsertSelect):
             raise PipelineError(f"query {query.id}: {statement.text!r} does not run for ever")
-        app = self._app()
+        app = self._app(self._base_of(query))
         sink = plan_sink(app, statement, snapshot.find, _start(query.settings))
-        return app, declare(app, sink, query.id)
+        # Another service of the cluster may have a query of the same id.
+        return app, declare(app, sink, query.id, group=group_of(f"{self._service}.{query.id}"))
 
-    def _app(self) -> App:
+    def _base_of(self, query: PersistentQuery) -> str:
+        return f"{self._checkpoints}/{query.created_ms}"
+
+    def _app(self, checkpoints: str | None = None) -> App:
         return App(
             self._service,
             self._bootstrap,
-            checkpoints=self._checkpoints,
+            checkpoints=checkpoints,
             master=self._master,
             configs=self._configs,
         )

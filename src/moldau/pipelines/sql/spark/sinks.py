@@ -17,7 +17,7 @@ from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, ke
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit as StreamEmit
-from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.declared import Query, Written
 from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.outputs import explain, to_value
 from moldau.pipelines.streams.tables import VALUE, Table, column
@@ -45,11 +45,16 @@ def plan_sink(
     return _plan_stream(statement, planned)
 
 
-def declare(app: App, sink: Sink, name: str) -> Query:
-    """Have an app write a sink's rows, by a query of this name."""
+def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
+    """Have an app write a sink's rows, by a query of this name.
+
+    `group` is told how far it has come, if not that of the name.
+    """
     relation = sink.relation
     if isinstance(sink.rows, Table):
-        return app.declare(sink.rows, relation.topic, name=name, partitions=relation.partitions)
+        return app.declare(
+            sink.rows, relation.topic, name=name, partitions=relation.partitions, group=group
+        )
     rows = sink.rows
     keys = [each.name for each in relation.keys]
     # Encoded here: a column `value` is one of many in SQL, whatever it means to an app.
@@ -60,6 +65,8 @@ def declare(app: App, sink: Sink, name: str) -> Query:
     if relation.kind is Kind.TABLE:
         # As in ksqlDB, rows of a group without a name are in no table.
         encoded = encoded.filter(column("key").isNotNull())
+    key_fields = StructType([rows.schema[name] for name in keys])
+    written = Written(key_fields, rows.schema) if keys else None
     emit: StreamEmit | None = None if sink.emit is None else sink.emit.value
     return app.declare(
         encoded,
@@ -68,6 +75,8 @@ def declare(app: App, sink: Sink, name: str) -> Query:
         emit=emit,
         name=name,
         partitions=relation.partitions,
+        group=group,
+        written=written,
     )
 
 

@@ -150,6 +150,7 @@ def test_a_relation_that_is_there_is_left_alone_if_that_is_wanted(catalog: Catal
 
 
 def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Catalog) -> None:
+    made = catalog.snapshot().queries
     decision = _do(catalog, Drop(Kind.TABLE, "totals", delete_topic=True))
     assert decision.message == (
         "Table totals dropped, with query CTAS_TOTALS_2; topic totals deleted"
@@ -157,7 +158,7 @@ def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Cat
     # A topic that is still written to would come back.
     assert decision.after == (
         StopQuery("CTAS_TOTALS_2"),
-        DeleteCheckpoint("CTAS_TOTALS_2"),
+        DeleteCheckpoint(made["CTAS_TOTALS_2"]),
         DeleteTopic("totals"),
     )
     assert catalog.snapshot().find("totals") is None
@@ -169,11 +170,12 @@ def test_drop_is_refused_while_another_query_inserts(catalog: Catalog) -> None:
     with pytest.raises(CatalogError, match="INSERT_ENRICHED_3 writes it: TERMINATE INSERT"):
         catalog.decide(Drop(Kind.STREAM, "enriched"), 0)
     _do(catalog, Terminate("INSERT_ENRICHED_3"))
+    made = catalog.snapshot().queries
     decision = _do(catalog, Drop(Kind.STREAM, "enriched"))
     assert decision.after == (
         StopQuery("CSAS_ENRICHED_1"),
-        DeleteCheckpoint("CSAS_ENRICHED_1"),
-        DeleteCheckpoint("INSERT_ENRICHED_3"),
+        DeleteCheckpoint(made["CSAS_ENRICHED_1"]),
+        DeleteCheckpoint(made["INSERT_ENRICHED_3"]),
     )
 
 

@@ -104,10 +104,10 @@ class CatalogModel(RuleBasedStateMachine):
             case StopQuery(id):
                 assert id in self.running
                 self.running.remove(id)
-            case DeleteCheckpoint(id):
-                assert id not in self.running
-                assert id not in self.catalog.snapshot().queries
-                self.checkpoints.discard(id)
+            case DeleteCheckpoint(query):
+                assert query.id not in self.running
+                assert query.id not in self.catalog.snapshot().queries
+                self.checkpoints.discard(query.id)
             case DeleteTopic(name):
                 topics = {each.topic for each in self.catalog.snapshot().relations()}
                 assert name not in topics

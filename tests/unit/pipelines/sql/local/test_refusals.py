@@ -84,7 +84,10 @@ def test_formats_that_are_not_read_here_go_to_spark() -> None:
     ("query", "words"),
     [
         ("SELECT count AS c FROM t WHERE c > 1", "there is no column c; there are"),
-        ("SELECT nothing FROM t", "there is no column nothing; there are id, amount, price, count, at, tags"),
+        (
+            "SELECT nothing FROM t",
+            "there is no column nothing; there are id, amount, price, count, at, tags",
+        ),
         ("SELECT id FROM t JOIN t AS u ON t.id = u.id", "column id is ambiguous"),
         ("SELECT 1 FROM t, t", "two relations are called t"),
         ("SELECT at > 'soon' FROM t", "'soon' is no timestamp"),
