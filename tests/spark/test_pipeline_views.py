@@ -17,7 +17,9 @@ from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.serving.view_server import ViewServer
 from moldau.pipelines.sql.spark.app_tables import tables_of
+from moldau.pipelines.sql.spark.file_app import load_sql_app
 from moldau.pipelines.streams.lookup import Lookup
+from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.supervision import app_file, run
 from moldau.pipelines.views.announcing import announced, find_announced
 from moldau.pipelines.views.client import ViewClient
@@ -41,6 +43,14 @@ orders = app.stream(
 app.to(app.join(orders.drop("at"), users, on="user", how="left"), "joined")
 totals = orders.groupBy("user", F.window("at", "1 minute")).agg(F.sum("amount").alias("total"))
 app.to(totals, "t-totals", key=["user", "window"], emit="changes", name="totals")
+"""
+SQL = """
+CREATE STREAM orders (user STRING, amount DOUBLE, at TIMESTAMP)
+  WITH (topic='orders', event_time='at', watermark='1 minute');
+CREATE TABLE users (user STRING PRIMARY KEY, city STRING) WITH (topic='users');
+CREATE TABLE totals WITH (topic='sums') AS SELECT user, window, sum(amount) AS value
+  FROM orders GROUP BY user, window(at, '1 minute');
+CREATE TABLE praha AS SELECT * FROM users WHERE city = 'Praha';
 """
 ORDERS = [
     b'{"user": "ann", "amount": 2.5, "at": "2026-01-01T08:00:10Z"}',
@@ -156,6 +166,23 @@ def test_an_app_says_what_can_be_asked_of_it(
     assert described["texts"] == described["Texts-of-users"] == ["*user string", "value string"]
     assert described["orders-too"] == [
         "*id string", "*user string", "amount int", "value string",
+    ]  # fmt: skip
+
+
+def test_a_file_of_sql_says_it_too(spark: "SparkSession", broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "viewed.sql"
+    file.write_text(SQL)
+    with run_with(RunOptions(bootstrap=broker.bootstrap_servers, checkpoints=str(tmp_path))):
+        found = tables_of(load_sql_app(str(file)))
+    assert {name: [each.name for each in table.keys] for name, table in found.items()} == {
+        "users": ["user"],
+        "sums": ["user", "window"],
+        "totals": ["user", "window"],
+        "praha": ["user"],
+    }
+    assert [f"{each.name} {each.type}" for each in found["totals"].values] == ["value double"]
+    assert [f"{each.name} {each.type}" for each in found["praha"].columns] == [
+        "user string", "city string",
     ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from moldau.pipelines.sql.relations import Column, Kind, Relation
 from moldau.pipelines.sql.serving.view_server import ViewServer
 from moldau.pipelines.views.announcing import announced, find_addresses
 from moldau.pipelines.views.asking import find_served
-from moldau.pipelines.views.client import ViewClient
+from moldau.pipelines.views.client import NotThereError, ViewClient
 from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.scanning import scan_key
 from moldau.testing import Broker
@@ -101,6 +102,19 @@ def test_views_without_a_server_around_them(users: dict[str, object], tmp_path: 
             {"name": "users", "topic": "users", "key": {"user": "string"}}
         ]
     assert following() == []
+
+
+def test_names_that_differ_in_case_alone_are_not_mixed_up(
+    users: dict[str, object], tmp_path: Path
+) -> None:
+    cities, shouted = (replace(USERS, name=each, topic=each) for each in ("cities", "CITIES"))
+    tables = {"cities": cities, "CITIES": shouted, "users": USERS, "Users": cities}
+    with ViewServer(tables, tmp_path, users, 0, lambda _: None) as server:
+        asked = ViewClient(server.address)
+        assert [each["name"] for each in asked.views()] == ["users"]
+        assert asked.view("Users", "ann")["rows"] == [["ann", "Praha"]]
+        with pytest.raises(NotThereError, match="there are users"):
+            asked.view("cities", "ann")
 
 
 def test_a_port_that_is_taken_stops_nobody(users: dict[str, object], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
@@ -45,7 +46,7 @@ class ViewServer:
         say: Say,
     ) -> None:
         """Listen, at another port if this one is taken."""
-        self._tables = {folded(name): each for name, each in tables.items()}
+        self._tables = _by_name(tables)
         self._views = KeptViews(folder, config, say)
         self._following = threading.Lock()
         self._followed: list[Relation] = []
@@ -103,6 +104,19 @@ class ViewServer:
                 self._followed.append(table)
                 self._views.keep(self._followed)
         return self._views.get(table, key, start, until)
+
+
+def _by_name(tables: Mapping[str, Relation]) -> dict[str, Relation]:
+    """Return tables by names without case, a table's own before others.
+
+    Topics have case: of two that differ in nothing else neither is there, lest it be the wrong one.
+    """
+    counts = Counter(folded(each.name) for each in set(tables.values()))
+    sound = {name: each for name, each in tables.items() if counts[folded(each.name)] == 1}
+    found = {folded(each.name): each for each in sound.values()}
+    for name, each in sound.items():
+        found.setdefault(folded(name), each)
+    return found
 
 
 def _listen(port: int, say: Say) -> socket.socket:
