@@ -222,7 +222,7 @@ REFUSED = {
     "CREATE TABLE t AS SELECT user, session_window, count(*) AS n FROM orders GROUP BY user, "
     "session_window(at, '1 minute') EMIT CHANGES": "session windows only when they are over",
     "INSERT INTO orders SELECT id FROM orders": "there are 4 columns",
-    "CREATE STREAM s WITH (format='avro') AS SELECT id FROM orders": "queries write JSON, not avro",
+    "CREATE STREAM s WITH (format='raw') AS SELECT id FROM orders": "queries write JSON, not raw",
 }  # fmt: skip
 
 

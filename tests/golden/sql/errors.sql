@@ -221,3 +221,5 @@ VALUES (1, 2)
 WITH a AS (SELECT 1)
 
 SELECT * FROM minute-totals
+
+CREATE STREAM orders (id STRING) WITH (value_format='AVRO')

@@ -8,9 +8,8 @@ from typing import Final
 from moldau.pipelines.sql.language.cursor import Cursor, is_count
 from moldau.pipelines.sql.language.lexing import Shape, Token
 
-FORMATS: Final = (
-    "json", "avro", "protobuf", "string", "int", "long", "float", "double", "raw",
-)  # fmt: skip
+FORMATS: Final = ("json", "string", "int", "long", "float", "double", "raw")
+_WITH_SCHEMA: Final = ("avro", "protobuf")
 KEY_FORMATS: Final = ("kafka", "json")
 # ksqlDB's names for ours.
 _ALIASES: Final = {"kafka_topic": "topic", "value_format": "format", "timestamp": "event_time"}
@@ -108,6 +107,12 @@ def _take_count(cursor: Cursor) -> int:
 
 def _checked(cursor: Cursor, name: str, value: str, token: Token) -> str:
     match name:
+        case "format" if value.lower() in _WITH_SCHEMA:
+            raise cursor.error(
+                f"{value.lower()} has a schema of its own, which SQL cannot name yet",
+                token,
+                "read it with app.stream, and write JSON for SQL",
+            )
         case "format":
             return _one_of(cursor, name, value, token, (*FORMATS, "kafka"))
         case "key_format":

@@ -5,7 +5,6 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
 from moldau.pipelines.sql.spark.sides import NOTHING, ROWTIME
@@ -13,7 +12,6 @@ from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.tables import Table, column
 
 _WITH_COLUMNS: Final = "json"
-_ELSEWHERE: Final = ("avro", "protobuf")
 
 
 def open_stream(
@@ -61,11 +59,6 @@ def open_table(app: App, relation: Relation, options: Mapping[str, str] | None =
 
 def value_schema(relation: Relation) -> str | None:
     """Return the schema that the value decodes by, None for a format without."""
-    if relation.format in _ELSEWHERE:
-        raise PipelineError(
-            f"{relation.name}: {relation.format} decodes by a schema of its own, which SQL cannot "
-            "name yet; read it with app.stream, and write JSON for SQL"
-        )
     if relation.format != _WITH_COLUMNS:
         return None
     return ddl_of(relation.values) or f"{NOTHING} boolean"
