@@ -10,8 +10,10 @@ import pytest
 import uvloop
 
 from moldau._native.records import Record
+from moldau.client.admin import Admin
 from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import RequestTimeoutError, UnreachableError
+from moldau.client.producer import Producer
 from moldau.client.sync_consumer import Consumer
 from moldau.testing.broker import Broker
 from tests.nodes import RunningNode
@@ -143,3 +145,22 @@ def test_a_position_that_is_not_found_is_told() -> None:
             consumer.assign([(topic, 0)])
             with pytest.raises(RequestTimeoutError, match=r"default\.api\.timeout\.ms=500"):
                 consumer.position((topic, 0))
+
+
+@pytest.mark.parametrize("is_sought", [False, True])
+def test_a_partition_that_is_newer_than_what_is_known_of_its_topic(*, is_sought: bool) -> None:
+    with Broker() as broker:
+        topic = broker.topic(partitions=1)
+        with (
+            Consumer(broker.bootstrap_servers, auto_offset_reset="earliest") as consumer,
+            Producer(broker.bootstrap_servers) as producer,
+            Admin(broker.bootstrap_servers) as admin,
+        ):
+            consumer.assign([(topic, 0)])
+            assert consumer.position((topic, 0)) == 0
+            admin.create_partitions(topic, 2)
+            producer.send(topic, b"new", partition=1).result()
+            consumer.assign([(topic, 1)])
+            if is_sought:
+                consumer.seek((topic, 1), 0)
+            assert [record.value for record in consumer.poll(30_000)] == [b"new"]

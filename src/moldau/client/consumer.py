@@ -122,8 +122,12 @@ class AsyncConsumer:
             raise ValueError("this consumer has subscribed to topics: unsubscribe first")
         self._put_back()
         self._failure = None
-        has_group = self._group is not None
-        self._positions.assign(dict.fromkeys(_keys(partitions)), from_committed=has_group)
+        keys = dict.fromkeys(_keys(partitions))
+        self._positions.assign(keys, from_committed=self._group is not None)
+        for key in keys:
+            known = self._cluster.find_topic(key.topic)
+            if known is not None and key.partition >= len(known.partitions):
+                self._cluster.forget(key.topic)  # it may have grown
 
     async def assign_topics(self, *names: str) -> None:
         """Read all partitions of these topics; `KafkaError` if there is no such topic."""
