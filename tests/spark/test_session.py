@@ -5,6 +5,7 @@ from pyspark.sql import SparkSession
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.session import get_session
+from moldau.testing.broker import Broker
 
 
 def test_the_active_session_is_used(spark: SparkSession) -> None:
@@ -23,3 +24,23 @@ def test_an_error_is_said_once_by_the_exception(
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         spark.sql("select 1 div (id - id) from range(3)").collect()
     assert capfd.readouterr().err == ""
+
+
+def test_queries_that_start_at_once_do_not_break_what_they_share(
+    spark: SparkSession, broker: Broker, topic: str
+) -> None:
+    get_session("another")
+    manager = spark._jsparkSession.sessionState().dataSourceManager()
+    shared = manager.lookupDataSource("moldau").dataSourceCls().envVars()
+    assert shared.getClass().getName() == "java.util.concurrent.ConcurrentHashMap"
+    # It is the one that Spark writes to.
+    shared.remove("SPARK_LOCAL_DIRS")
+    broker.create_topic(topic, partitions=1)
+    rows = spark.readStream.format("moldau").option("subscribe", topic)
+    read = rows.option("kafka.bootstrap.servers", broker.bootstrap_servers).load()
+    query = read.writeStream.format("noop").trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    assert "SPARK_LOCAL_DIRS" in shared
+    get_session("another")
+    again = manager.lookupDataSource("moldau").dataSourceCls().envVars()
+    assert again.equals(shared)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.java import use_java
+from moldau.pipelines.shared_source import share_source
 from moldau.pipelines.spark_version import check_pyspark
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -35,6 +36,7 @@ def get_session(
     active = SparkSession.getActiveSession()
     if active is not None:
         _check_master(active, master)
+        share_source(active)
         return active
     _choose_python(master)
     builder = SparkSession.builder.appName(name)
@@ -51,6 +53,7 @@ def get_session(
     # A session that was there is active in other threads, and Spark finds our source and sink only
     # in a thread's active one. To make a DataFrame is the public way to have it active in this.
     session.createDataFrame([], "nothing int")
+    share_source(session)
     return session
 
 
