@@ -83,6 +83,9 @@ def test_queries_run_fail_stop_and_go_on(broker: Broker, spark: object, tmp_path
     assert (tmp_path / "1/shop/CSAS_0/offsets").is_dir(), "that was another one's"
     runner.delete_checkpoint(persistent(0, LARGE))
     assert not (tmp_path / "1/shop/CSAS_0").exists()
+    (tmp_path / "3/shop/CSAS_0").mkdir(parents=True)
+    runner.delete_checkpoint(persistent(0, LARGE, created_ms=3))
+    assert not (tmp_path / "3").exists(), "nothing is left of it"
 
 
 def test_a_checkpoint_is_not_that_of_a_later_query_of_the_same_id(

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
@@ -93,7 +94,11 @@ class SparkRunner:
 
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
-        Checkpoints(self._service, self._base_of(query)).delete(query.id)
+        checkpoints = Checkpoints(self._service, self._base_of(query))
+        checkpoints.delete(query.id)
+        for folder in (checkpoints.local_folder, checkpoints.local_folder.parent):
+            with suppress(OSError):
+                folder.rmdir()  # others of the same moment may be there
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""
