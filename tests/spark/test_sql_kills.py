@@ -1,7 +1,6 @@
 """A SQL server that is killed with -9 while its queries run: every row once, nothing forgotten.
 
-MOLDAU_SQL_KILLS says how often, MOLDAU_EXPLORE draws other moments each time. Without the
-first, Apache Kafka is left out: Spark's starts take minutes.
+MOLDAU_SQL_KILLS says how often, MOLDAU_EXPLORE draws other moments each time.
 """
 
 import json
@@ -24,7 +23,7 @@ from tests.served import SQL_SERVER, served
 from tests.spark.reading import open_transactions, read
 from tests.spark.sql_service import create
 
-KILLS = int(os.environ.get("MOLDAU_SQL_KILLS", "2"))
+KILLS = os.environ.get("MOLDAU_SQL_KILLS")
 SECONDS_MAX = 600
 PARTITIONS = 2
 USERS = 5
@@ -162,17 +161,20 @@ def seed(record_property: Callable[[str, object], None]) -> int:
     return chosen
 
 
-LONG = pytest.mark.skipif("MOLDAU_SQL_KILLS" not in os.environ, reason="`make soak` runs it")
-
-
-@pytest.mark.parametrize("run", [moldau, pytest.param(apache, marks=LONG)])
+@pytest.mark.parametrize(
+    ("run", "kills"),
+    [
+        pytest.param(moldau, int(KILLS or 2), id="moldau"),
+        pytest.param(apache, int(KILLS or 1), id="apache"),
+    ],
+)
 def test_a_killed_server_goes_on(
-    run: Callable[[Path], AbstractContextManager[str]], seed: int, tmp_path: Path
+    run: Callable[[Path], AbstractContextManager[str]], kills: int, seed: int, tmp_path: Path
 ) -> None:
     chance = random.Random(seed)
     with run(tmp_path) as servers:
         shop = Shop(servers, seed)
-        for kill in range(KILLS):
+        for kill in range(kills):
             shop.send()
             with sql_server(shop.servers, tmp_path) as client:
                 if not kill:
