@@ -285,9 +285,15 @@ def _note(proof: Proof, result: Result) -> None:
 
 
 def _commit() -> str:
-    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(git, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    commit = _git("describe", "--always", "--exclude=*") or "unknown"
+    # The pages of a run before it are no change of what is proved.
+    changed = _git("status", "--porcelain", "--untracked-files=no", ":(exclude)docs/proofs")
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _machine() -> str:
