@@ -20,6 +20,7 @@ from moldau.pipelines.sql.spark.app_tables import tables_of
 from moldau.pipelines.sql.spark.file_app import load_sql_app
 from moldau.pipelines.streams.lookup import Lookup
 from moldau.pipelines.streams.run_options import RunOptions, run_with
+from moldau.pipelines.streams.tables import Table
 from moldau.pipelines.supervision import app_file, run
 from moldau.pipelines.views.announcing import announced, find_announced
 from moldau.pipelines.views.client import ViewClient
@@ -186,6 +187,15 @@ def test_a_file_of_sql_says_it_too(spark: "SparkSession", broker: Broker, tmp_pa
     ]  # fmt: skip
 
 
+def table_of_ann(broker: Broker, topic: str, folder: Path) -> tuple[App, Table]:
+    """Make an app with a table that has one row."""
+    broker.create_topic(topic, partitions=1)
+    with Producer(broker.bootstrap_servers) as producer:
+        producer.send(topic, b'{"city": "Praha"}', b"ann").result()
+    app = App("viewed", broker.bootstrap_servers, checkpoints=str(folder / "checkpoints"))
+    return app, app.table(topic, key="user string", schema="city string")
+
+
 def test_get_asks_a_server_that_is_there(
     spark: "SparkSession",
     broker: Broker,
@@ -193,11 +203,7 @@ def test_get_asks_a_server_that_is_there(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broker.create_topic(topic, partitions=1)
-    with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, b'{"city": "Praha"}', b"ann").result()
-    app = App("viewed", broker.bootstrap_servers, checkpoints=str(tmp_path / "checkpoints"))
-    table = app.table(topic, key="user string", schema="city string")
+    app, table = table_of_ann(broker, topic, tmp_path)
     # Somebody else's view in this process is not at hand by another name of the broker.
     elsewhere = {"bootstrap.servers": f"localhost:{broker.port}"}
     with monkeypatch.context() as patched:
@@ -222,11 +228,7 @@ def test_get_asks_the_view_of_its_process(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broker.create_topic(topic, partitions=1)
-    with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, b'{"city": "Praha"}', b"ann").result()
-    app = App("viewed", broker.bootstrap_servers, checkpoints=str(tmp_path / "checkpoints"))
-    table = app.table(topic, key="user string", schema="city string")
+    app, table = table_of_ann(broker, topic, tmp_path)
     assert table.get("ann") == {"city": "Praha"}, "read from the topic"
     monkeypatch.setattr(Lookup, "_find", lambda *_: pytest.fail("the topic is read"))
     columns = (Column("user", "string", is_key=True), Column("city", "string"))
