@@ -10,6 +10,7 @@ import threading
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 NAME: Final = "moldau"
@@ -41,8 +42,10 @@ def share_source(session: SparkSession) -> None:
             )
             source = getattr(jvm, _PYTHON)(function)
             spark.dataSource().registerPython(NAME, source)
-        except Py4JError:
-            return  # Another Spark has other insides: what it has found itself does as well.
+        except (Py4JError, PySparkException):
+            # Another Spark has other insides, and what it finds by itself does as well; if it finds
+            # nothing, it says so to whoever reads or writes.
+            return
 
 
 def _class_of(value: Any) -> str:
