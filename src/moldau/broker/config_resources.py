@@ -6,8 +6,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.controller_calls import decide
 from moldau.broker.error_texts import text_of
-from moldau.broker.forwarding import decide
 from moldau.controller.alter_configs import Operation
 from moldau.controller.commands import Command
 from moldau.coordination.refusal import Refusal

@@ -9,8 +9,8 @@ from moldau.broker.ports import Piece
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
+from moldau.log.extents import Isolation, Read
 from moldau.log.leader_epochs import UNKNOWN_END, EpochEnd
-from moldau.log.reading import Isolation, Read
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica

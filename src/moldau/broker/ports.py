@@ -9,9 +9,9 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
+from moldau.log.extents import Extent
 from moldau.log.producers import Origin
-from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse

@@ -161,9 +161,9 @@ class Producers:
         marker = find_marker(batch, data)
         return None if marker is None else self.apply_marker(batch, marker)
 
-    def acknowledge(self, high_watermark: Offset) -> None:
+    def note_committed(self, high_watermark: Offset) -> None:
         """The markers below `high_watermark` hold the stable offset back no longer."""
-        self._transactions.acknowledge(high_watermark)
+        self._transactions.note_committed(high_watermark)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget the producers that were idle too long; return how many there were."""

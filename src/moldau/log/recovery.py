@@ -24,6 +24,7 @@ from moldau.log.errors import (
     CorruptSnapshotError,
     MalformedFileError,
 )
+from moldau.log.extents import segment_number_of
 from moldau.log.file_names import (
     ABORTED_INDEX,
     CUT,
@@ -35,12 +36,11 @@ from moldau.log.file_names import (
 )
 from moldau.log.inventory import take_inventory
 from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochs
-from moldau.log.producer_loading import find_snapshot, load_producers, replay
+from moldau.log.producer_recovery import find_snapshot, load_producers, replay
 from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producers import Producers
-from moldau.log.reading import segment_number_of
-from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import FoundBatch, Segment
+from moldau.log.segment_scan import read_whole, scan_segment
 from moldau.log.state import LogState, Notice, SegmentMaker
 
 COPY_BYTES: Final = 1 << 20

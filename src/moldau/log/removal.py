@@ -7,7 +7,7 @@ from contextlib import suppress
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskFullError, DiskMissingError
 from moldau.kernel.ids import Offset
-from moldau.log.appending import Appender
+from moldau.log.appender import Appender
 from moldau.log.dirty import DirtyFiles
 from moldau.log.file_names import DELETED, SNAPSHOT, relocated, segment_path
 from moldau.log.retention import count_expired

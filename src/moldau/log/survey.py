@@ -19,7 +19,7 @@ from moldau.log.identity import (
     render_meta_properties,
 )
 from moldau.log.offset_checkpoints import CHECKPOINTS
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.log.state import Notice
 
 

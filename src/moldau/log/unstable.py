@@ -69,8 +69,8 @@ class UnstableTransactions:
             transaction.producer_id, first_offset, marker_offset, stable, is_abort
         )
 
-    def acknowledge(self, high_watermark: Offset) -> None:
-        """Let go of the completed transactions whose markers all replicas have."""
+    def note_committed(self, high_watermark: Offset) -> None:
+        """Let go of the completed transactions whose markers are committed."""
         while self._completed and self._completed[0].last_offset < high_watermark:
             del self._unstable[self._completed.popleft().first_offset]
 

@@ -18,7 +18,7 @@ from moldau.log.identity import (
     render_meta_properties,
     render_partition_metadata,
 )
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.metadata.bootstrap import (
     BOOTSTRAP_FILE,
     FIRST_SNAPSHOT,

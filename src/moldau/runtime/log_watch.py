@@ -33,10 +33,10 @@ class LogWatch:
         self._registration = registration
         self._store = store
 
-    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
-        """More of a log may count as stored."""
+    def note_durable(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """More of a log may be durable."""
         if self._replicas is not None:
-            self._replicas.stored(partition, log)
+            self._replicas.note_durable(partition, log)
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
         """A log has taken another's place."""

@@ -332,14 +332,14 @@ class World:
                 self.replicas.failed(partition, error)
                 continue
             if self.durability is not Durability.FSYNC:
-                self.replicas.stored(partition, log.log)
+                self.replicas.note_durable(partition, log.log)
         self.broker.write_deadlines.settle()
 
     def sync(self) -> None:
         """The disk has synced everything."""
         for partition, log in self.logs.logs.items():
             log.sync()
-            self.replicas.stored(partition, log.log)
+            self.replicas.note_durable(partition, log.log)
         self.environment.run()
 
     def write(self, data: bytes | bytearray, index: int = 0, *, acks: int = -1, **fields):

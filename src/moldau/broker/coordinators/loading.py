@@ -11,8 +11,8 @@ from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.log.errors import OffsetOutOfRangeError
+from moldau.log.extents import Isolation
 from moldau.log.markers import find_marker
-from moldau.log.reading import Isolation
 from moldau.records.batch import read_records
 from moldau.replication.replica import Replica
 

@@ -137,10 +137,10 @@ def _wait(replica: Replica, then: Then) -> None:
     if log.high_watermark >= log.log_end:
         then(ErrorCode.NONE)
     else:
-        replica.wait_stored(Offset(log.log_end), _Stored(then))
+        replica.wait_committed(Offset(log.log_end), _MarkerCallback(then))
 
 
-class _Stored:
+class _MarkerCallback:
     """Waits for a marker's commit."""
 
     __slots__ = ("_then",)
@@ -148,7 +148,7 @@ class _Stored:
     def __init__(self, then: Then) -> None:
         self._then = then
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - one marker, one replica
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - one marker, one replica
         """Tell that it is there."""
         self._then(ErrorCode.NONE)
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
+from moldau.broker.request_parts import Then, gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_transactions import (

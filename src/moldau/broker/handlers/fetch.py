@@ -14,7 +14,7 @@ from moldau.broker.fetch_sessions import FetchSessionError, Selection, Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.ports import Loaded
 from moldau.kernel.disk import Buffer
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.fetch import (
     AbortedTransaction,

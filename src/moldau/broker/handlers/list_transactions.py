@@ -6,8 +6,8 @@ from functools import partial
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.shard import State
-from moldau.broker.gathering import gather
 from moldau.broker.patterns import compile_pattern
+from moldau.broker.request_parts import gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.list_transactions import (

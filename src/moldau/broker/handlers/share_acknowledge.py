@@ -5,7 +5,7 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledging import Outcomes, acknowledge
+from moldau.broker.shares.acknowledgements import Outcomes, acknowledge
 from moldau.broker.shares.requests import check_member
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey
 from moldau.coordination.refusal import Refusal

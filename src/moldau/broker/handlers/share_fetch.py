@@ -9,8 +9,8 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledging import Outcomes, acknowledge
-from moldau.broker.shares.fetching import ForMember, ShareFetch, Terms
+from moldau.broker.shares.acknowledgements import Outcomes, acknowledge
+from moldau.broker.shares.fetch import ForMember, ShareFetch, Terms
 from moldau.broker.shares.requests import check_member, refuse_renewal
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, Partition, SessionKey
 from moldau.coordination.refusal import Refusal

@@ -10,7 +10,7 @@ from moldau.controller.create_topics import UUID_BYTES
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import UNREADABLE, AppendError, OffsetOutOfRangeError
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.effective import topic_settings
 from moldau.protocol.messages.create_topics import (
@@ -57,7 +57,7 @@ def _creation(broker: "Broker", name: str) -> CreateTopics:
 
 
 class Burial:
-    """Dead letters on their way; `then` is called when they are stored, or cannot be."""
+    """Dead letters on their way; `then` is called when they are committed, or lost."""
 
     def __init__(
         self, broker: "Broker", share: "LedShare", batch: StateBatch, then: Callable[[], None]
@@ -191,7 +191,7 @@ class Burial:
             self._go_on_soon()
             return
         self._broker.logs.write_soon()
-        replica.wait_stored(end, self)
+        replica.wait_committed(end, self)
 
     def _find_leader(self) -> Replica:
         topic = self._broker.image.topics.find(self._topic)
@@ -199,7 +199,7 @@ class Burial:
         partition = TopicPartition(self._topic, self._share.key.partition % count)
         return self._broker.replicas.find_leader(partition)
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on with the next."""
         self._go_on_soon()
 

@@ -10,7 +10,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica

@@ -6,7 +6,12 @@ from moldau._native.compact import KeyMap
 from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
 from moldau.log.compaction.plan import ClosedSegment, Plan, segments_from
-from moldau.log.compaction.reading import SPECIAL_BATCHES_MAX, SegmentReader, batch_in, records_of
+from moldau.log.compaction.segment_reader import (
+    SPECIAL_BATCHES_MAX,
+    SegmentReader,
+    batch_in,
+    records_of,
+)
 from moldau.log.compaction.transactions import SeenTransactions, collect_aborted
 from moldau.log.errors import CorruptIndexError
 from moldau.log.file_names import OFFSET_INDEX, segment_path

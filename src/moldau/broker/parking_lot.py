@@ -22,7 +22,7 @@ class Parked(Protocol):
         """Go on with what there is."""
 
 
-class Parking:
+class ParkingLot:
     """Those that wait: woken as often as something happens, they look again once per turn."""
 
     __slots__ = ("_deadlines", "_environment", "_is_settling", "_woken")

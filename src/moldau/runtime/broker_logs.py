@@ -1,4 +1,4 @@
-"""The broker's port to its logs: reads on the loop what is in memory, and the rest in threads."""
+"""The logs of a broker, as its handlers append to them and read them: cold reads in threads."""
 
 import asyncio
 import errno
@@ -33,8 +33,8 @@ class _Cold(NamedTuple):
     into: memoryview
 
 
-class PartitionReader:
-    """`LogsPort` over a store of logs."""
+class BrokerLogs:
+    """`LogsPort` over a store of logs: appends, reads and deletes records."""
 
     def __init__(
         self, store: LogStore, flush: Callable[[], None], pool: BufferPool | None = None

@@ -185,10 +185,10 @@ class Appender:
             raise StorageFullError(str(error)) from error
         if self._filled:
             for filled in self._filled:
-                filled.segment.commit()
+                filled.segment.note_written()
                 self._close(filled)
             self._filled.clear()
-        active.commit()
+        active.note_written()
         self._unstaged.clear()
         pieces.clear()
         state.producers.mark()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from moldau.broker.ports import Loaded, Piece
 from moldau.broker.shares.partition import LedShare
-from moldau.broker.shares.reading import (
+from moldau.broker.shares.reads import (
     ColdShareError,
     ShareRead,
     cut,

@@ -8,8 +8,8 @@ from moldau.broker.shares.partition import LedShare
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
+from moldau.log.extents import Isolation, Read
 from moldau.log.markers import find_marker
-from moldau.log.reading import Isolation, Read
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import Acquired, Fetched, Span
 
