@@ -8,6 +8,7 @@ from moldau.broker.leaders import current_leader
 from moldau.broker.shares.acknowledgements import Outcomes, acknowledge
 from moldau.broker.shares.requests import check_member
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey
+from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_acknowledge import (
@@ -82,7 +83,7 @@ def _response(
                 endpoints[leader.node_id] = NodeEndpoint(
                     node_id=leader.node_id, host=host, port=port
                 )
-    settings = broker.shares.settings_of(key.group_id)
+    settings = share_settings(broker, key.group_id)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=settings.share_record_lock_duration_ms,
         responses=[

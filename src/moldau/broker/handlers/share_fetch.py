@@ -13,6 +13,7 @@ from moldau.broker.shares.acknowledgements import Outcomes, acknowledge
 from moldau.broker.shares.fetch import ForMember, ShareFetch, Terms
 from moldau.broker.shares.requests import check_member, refuse_renewal
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, Partition, SessionKey
+from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_fetch import (
@@ -163,7 +164,7 @@ class _Answering:
             session = self._broker.shares.sessions.find(self._key)
             for partition in () if session is None else session.partitions:
                 rows.setdefault(partition, PartitionData(partition_index=partition[1]))
-        settings = self._broker.shares.settings_of(self._key.group_id)
+        settings = share_settings(self._broker, self._key.group_id)
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.share_record_lock_duration_ms,
             responses=_by_topic(rows),

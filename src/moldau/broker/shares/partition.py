@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
+from moldau.broker.shares.share_settings import has_dead_letters, share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
@@ -21,7 +22,7 @@ from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
 from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
     from moldau.broker.ports import Timer
     from moldau.metadata.settings.kafka_resources import GroupSettings
 
@@ -51,7 +52,7 @@ class LedShare:
 
     def __init__(
         self,
-        broker: "Broker",
+        broker: "CoordinatingBroker",
         key: ShareKey,
         replica: Replica,
         dropped: Callable[["LedShare"], None],
@@ -80,7 +81,7 @@ class LedShare:
 
     def settings(self) -> "GroupSettings":
         """Return the group's settings."""
-        return self._broker.shares.settings_of(self.key.group_id)
+        return share_settings(self._broker, self.key.group_id)
 
     def limits(self) -> Limits:
         """Return what the group allows."""
@@ -90,7 +91,7 @@ class LedShare:
             settings.share_delivery_count_limit,
             settings.share_record_lock_duration_ms / 1000,
             settings.share_renew_acknowledge_enable,
-            has_dead_letters=self._broker.shares.has_dead_letters(settings),
+            has_dead_letters=has_dead_letters(self._broker, settings),
         )
 
     # Loading.
@@ -253,7 +254,14 @@ class LedShare:
         """Have what is given up put into the dead letter topic, and be done with it then."""
         assert self.partition is not None, "it is open"
         for batch in () if self._is_dropped else self.partition.take_dying():
-            Burial(self._broker, self, batch, partial(self._buried, batch)).begin()
+            Burial(
+                self._broker,
+                self.key,
+                self.replica,
+                self.settings(),
+                batch,
+                partial(self._buried, batch),
+            ).begin()
 
     def _buried(self, batch: StateBatch) -> None:
         assert self.partition is not None, "it is open"
