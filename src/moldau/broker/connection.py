@@ -38,7 +38,7 @@ class ConnectionLimits(NamedTuple):
     unsent_bytes_max: int
 
 
-class Connection:
+class ClientConnection:
     """The order of one connection.
 
     `wake` is called when there may be something to send or to start; `left` is told the calls whose

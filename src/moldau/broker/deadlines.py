@@ -19,7 +19,7 @@ class Expiring(Protocol):
         """Its time is up."""
 
 
-class Deadlines:
+class ExpiryQueue:
     """Those that wait, by when they give up.
 
     Nearly all are done long before. Whoever is done says so in `is_done` and nowhere else: it is

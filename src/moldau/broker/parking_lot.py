@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from moldau.broker.deadlines import Deadlines
+from moldau.broker.deadlines import ExpiryQueue
 from moldau.broker.ports import Environment
 
 LOOKS_PER_TURN: Final = 128
@@ -29,7 +29,7 @@ class ParkingLot:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._deadlines = Deadlines(environment)
+        self._deadlines = ExpiryQueue(environment)
         self._woken: dict[Parked, None] = {}
         self._is_settling = False
 

@@ -68,7 +68,7 @@ class Piece(NamedTuple):
     extent: Extent
 
 
-class Loaded(NamedTuple):
+class LoadedPieces(NamedTuple):
     """The bytes of pieces, in their order."""
 
     contents: Sequence[Buffer | None]
@@ -104,7 +104,7 @@ class LogsPort(Protocol):
     ) -> None:
         """Bring into memory what a look into a log missed there, beside the loop."""
 
-    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+    def load(self, pieces: Sequence[Piece], then: Callable[[LoadedPieces], None]) -> None:
         """Read pieces of files, which may be replaced meanwhile, but not before this returns.
 
         `then` is called before this returns if all are in memory.
@@ -131,7 +131,7 @@ class LogSize(NamedTuple):
     """Whether it is a copy that is to take the place of the log, in another directory."""
 
 
-class LogDirectory(NamedTuple):
+class DescribedDirectory(NamedTuple):
     """A log directory of this broker."""
 
     path: str
@@ -146,7 +146,7 @@ class LogDirectory(NamedTuple):
 class DirectoriesPort(Protocol):
     """The log directories of this broker."""
 
-    def describe(self) -> Sequence[LogDirectory]:
+    def describe(self) -> Sequence[DescribedDirectory]:
         """Return all of them, those that are offline too; absolute paths, as they are compared."""
 
     def move(self, partition: TopicPartition, path: str) -> None:

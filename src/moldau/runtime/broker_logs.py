@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.kernel.disk import (
     Buffer,
     DiskColdError,
@@ -108,7 +108,7 @@ class BrokerLogs:
 
     # Reading.
 
-    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+    def load(self, pieces: Sequence[Piece], then: Callable[[LoadedPieces], None]) -> None:
         """Read pieces; what is not in memory, and all of it then, comes later."""
         buffer = self._pool.take(sum(piece.extent.length for piece in pieces))
         contents: list[Buffer | None] = []
@@ -131,7 +131,7 @@ class BrokerLogs:
             contents.append(into)
             if filled < extent.length:
                 cold.append(_Cold(number, file, extent.position + filled, into[filled:]))
-        loaded = Loaded(contents, partial(self._pool.give_back, buffer))
+        loaded = LoadedPieces(contents, partial(self._pool.give_back, buffer))
         if cold:
             self._spawn(self._load_cold(pieces, cold, contents, partial(then, loaded)))
         else:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from moldau.consensus.voters import Listener, Voter, voters_record
+from moldau.consensus.voters import Voter, VoterListener, voters_record
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError
 from moldau.kernel.ids import TopicId
 from moldau.kernel.uuid_text import uuid_to_text
@@ -157,7 +157,7 @@ def format_metadata(disk: Disk, level: int, voter: Voter, now_ms: int) -> None:
 def local_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
     """Return this node as a member of the quorum."""
     listener = controller_listener_of(settings)
-    where = Listener(listener.name, listener.host or "localhost", listener.port)
+    where = VoterListener(listener.name, listener.host or "localhost", listener.port)
     return Voter(settings.node_id, directory_id, (where,))
 
 

@@ -19,8 +19,7 @@ from moldau.log.identity import MetaProperties
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
-from moldau.metadata.settings.listeners import Listener as Address
-from moldau.metadata.settings.listeners import listeners_of
+from moldau.metadata.settings.listeners import ListenerSetting, listeners_of
 from moldau.replication.replicas import Replicas
 from moldau.runtime.broker_logs import BrokerLogs
 from moldau.runtime.client_metrics import measure_clients
@@ -98,7 +97,7 @@ class Node:
         self._make_listener = listener
         self.settings = broker_settings(self._layers)
         self.metrics = Metrics()
-        self.addresses: tuple[Address, ...] = ()
+        self.addresses: tuple[ListenerSetting, ...] = ()
         """Where clients are served, with real ports."""
         self.metrics_address = ""
         """Where metrics are served; empty if they are not."""

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from moldau.consensus.events import (
     AppendBatch,
-    Committed,
-    Effect,
-    Event,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
     Propose,
+    QuorumCommitted,
+    QuorumEffect,
+    QuorumEvent,
     SaveElection,
     SnapshotWritten,
     Start,
@@ -110,10 +110,10 @@ class QuorumHost:
 
     # Effects.
 
-    def _handle(self, event: Event) -> bool:
+    def _handle(self, event: QuorumEvent) -> bool:
         return all(self._perform(effect) for effect in self.member.handle(event, self._clock()))
 
-    def _perform(self, effect: Effect) -> bool:
+    def _perform(self, effect: QuorumEffect) -> bool:
         match effect:
             case SaveElection(election):
                 # At the start, and once more in a cluster's life: the loop may wait for it.
@@ -127,7 +127,7 @@ class QuorumHost:
                 return self._append(data)
             case LeaderChanged(leader_id):
                 self.leader_id = leader_id
-            case Committed(high_watermark):
+            case QuorumCommitted(high_watermark):
                 self.log.log.advance_high_watermark(high_watermark)
                 self._listener.committed(high_watermark)
             case MoveLogStart(to):

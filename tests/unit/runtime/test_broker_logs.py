@@ -7,7 +7,7 @@ import os
 import pytest
 
 from moldau._native.records import check_batches
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import Durability, LogConfig
@@ -47,8 +47,8 @@ def piece(store, partition: TopicPartition, offset: int = 0) -> Piece:
     return Piece(partition, read.extent)
 
 
-async def load(reader: BrokerLogs, *pieces: Piece) -> Loaded:
-    done: asyncio.Future[Loaded] = asyncio.get_running_loop().create_future()
+async def load(reader: BrokerLogs, *pieces: Piece) -> LoadedPieces:
+    done: asyncio.Future[LoadedPieces] = asyncio.get_running_loop().create_future()
     reader.load(pieces, done.set_result)
     return await asyncio.wait_for(done, 10)
 
@@ -125,7 +125,7 @@ async def test_a_file_system_that_cannot_say(store, monkeypatch):
 async def test_a_file_may_go_while_it_is_read(store, monkeypatch):
     wanted = piece(store, P[0])
     Cold(monkeypatch)
-    loaded: list[Loaded] = []
+    loaded: list[LoadedPieces] = []
     BrokerLogs(store, lambda: None).load([wanted], loaded.append)
     await store.delete(P[0])
     async with asyncio.timeout(10):

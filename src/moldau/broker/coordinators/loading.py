@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau._native.records import Batch, read_batches
-from moldau.broker.ports import Environment, Loaded, LogsPort, Piece
+from moldau.broker.ports import Environment, LoadedPieces, LogsPort, Piece
 from moldau.coordination.machine import NO_PRODUCER, Machine
 from moldau.coordination.stored_record import RecordTypes, decode_record
 from moldau.kernel.disk import Buffer, DiskColdError
@@ -74,7 +74,7 @@ class Loading:
             return
         self._logs.load([Piece(self._replica.partition, read.extent)], self._loaded)
 
-    def _loaded(self, loaded: Loaded) -> None:
+    def _loaded(self, loaded: LoadedPieces) -> None:
         content = loaded.contents[0]
         if content is None or self._is_cancelled:
             return

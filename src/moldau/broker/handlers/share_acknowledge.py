@@ -5,7 +5,7 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledgements import Outcomes, acknowledge
+from moldau.broker.shares.acknowledgements import AcknowledgementOutcomes, acknowledge
 from moldau.broker.shares.requests import check_member
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey
 from moldau.broker.shares.share_settings import share_settings
@@ -46,7 +46,7 @@ def handle_share_acknowledge(
         if each.acknowledgement_batches
     }
 
-    def acknowledged(outcomes: Outcomes) -> None:
+    def acknowledged(outcomes: AcknowledgementOutcomes) -> None:
         if epoch == LAST_EPOCH:
             broker.shares.end(key)
         call.attempt(lambda: call.answer(_response(broker, call, key, outcomes)))
@@ -62,7 +62,7 @@ def handle_share_acknowledge(
 
 
 def _response(
-    broker: Broker, call: Call, key: SessionKey, outcomes: Outcomes
+    broker: Broker, call: Call, key: SessionKey, outcomes: AcknowledgementOutcomes
 ) -> ShareAcknowledgeResponse:
     by_topic: dict[bytes, list[PartitionData]] = {}
     endpoints: dict[int, NodeEndpoint] = {}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from moldau._native.records import Record, read_batches
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.controller.commands import CreateTopics
 from moldau.controller.create_topics import UUID_BYTES
 from moldau.kernel.disk import DiskColdError
@@ -135,7 +135,7 @@ class Burial:
             return
         self._broker.logs.load([Piece(replica.partition, read.extent)], self._loaded)
 
-    def _loaded(self, loaded: Loaded) -> None:
+    def _loaded(self, loaded: LoadedPieces) -> None:
         content = loaded.contents[0]
         letters = []
         if content is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moldau.broker.ports import Timer
     from moldau.metadata.settings.kafka_resources import GroupSettings
 
-Then = Callable[[Refusal | None], None]
+AcknowledgeDone = Callable[[Refusal | None], None]
 
 # What a leader is told by the share coordinator, and its clients by the leader.
 _SEEN_AS: Final = {
@@ -167,7 +167,9 @@ class LedShare:
 
     # Changing.
 
-    def acknowledge(self, member_id: str, said: Sequence[Acknowledgement], then: Then) -> None:
+    def acknowledge(
+        self, member_id: str, said: Sequence[Acknowledgement], then: AcknowledgeDone
+    ) -> None:
         """Take what a member says of its records; `then` hears when it is stored, or why not."""
         if self.partition is None:
             then(Refusal(ErrorCode.INVALID_RECORD_STATE, "Nothing of it is acquired."))
@@ -180,7 +182,7 @@ class LedShare:
             return
         self._store(write, then)
 
-    def release(self, member_id: str, then: Then) -> None:
+    def release(self, member_id: str, then: AcknowledgeDone) -> None:
         """Give back what a member has acquired."""
         if self.partition is None:
             then(None)
@@ -192,7 +194,7 @@ class LedShare:
         self._set_timer()
         self.wake()
 
-    def _store(self, write: StateWrite | None, then: Then) -> None:
+    def _store(self, write: StateWrite | None, then: AcknowledgeDone) -> None:
         self._set_timer()
         if write is None:
             then(None)
@@ -207,7 +209,7 @@ class LedShare:
         )
         persist(self._broker, self.key, command, partial(self._stored, write, then))
 
-    def _stored(self, write: StateWrite, then: Then, outcome: object) -> None:
+    def _stored(self, write: StateWrite, then: AcknowledgeDone, outcome: object) -> None:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
         self.partition.written(write.number, is_stored=refusal is None)

@@ -38,7 +38,7 @@ class SegmentOverflowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CompactionRules:
     """What decides over all segments of one compaction."""
 
     log: LogView
@@ -86,7 +86,7 @@ class Rewrite:
     def __init__(
         self,
         disk: Disk,
-        rules: Rules,
+        rules: CompactionRules,
         group: Sequence[ClosedSegment],
         transactions: SeenTransactions,
         needed: Sequence[int],
