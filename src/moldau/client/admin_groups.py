@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from moldau.client.admin_base import AdminBase
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import KafkaError, check
 from moldau.client.group_descriptions import GroupDescription, GroupListing, GroupMember
 from moldau.client.group_offsets import (
@@ -66,7 +66,7 @@ class GroupAdmin(AdminBase):
         **settings: object,
     ) -> None:
         super().__init__(servers, config=config, **settings)
-        self._group_lookup = CoordinatorLookup(self._cluster, KeyType.GROUP)
+        self._group_lookup = CoordinatorLookup(self._cluster, CoordinatorType.GROUP)
 
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = ()

@@ -8,7 +8,7 @@ from typing import Final
 from moldau.client.admin_partitions import PartitionAdmin
 from moldau.client.by_name import ask_each
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
@@ -130,7 +130,7 @@ class TransactionAdmin(PartitionAdmin):
         self, transactional_ids: Iterable[str]
     ) -> dict[str, TransactionDescription | ClientError]:
         """Return what the coordinators know of each id, or an error in its place."""
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
 
         async def describe(transactional_id: str) -> TransactionDescription:
             async def ask(connection: Connection) -> DescribeTransactionsResponse:
@@ -166,7 +166,7 @@ class TransactionAdmin(PartitionAdmin):
 
         Returns the producer id and the epoch by which they are fenced, or an error in their place.
         """
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
         timeout_ms = self._cluster.settings.request_timeout_ms
 
         async def fence(transactional_id: str) -> ProducerIdentity:
@@ -191,7 +191,7 @@ class TransactionAdmin(PartitionAdmin):
         says that one has ended in the other way; PRODUCER_FENCED or INVALID_PRODUCER_EPOCH that
         the id has gone on since, as it does when a transaction times out.
         """
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
 
         async def end(transactional_id: str) -> None:
             producer_id, epoch = transactions[transactional_id]

@@ -11,7 +11,7 @@ from typing import Final
 from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, CommitFailedError, KafkaError
 from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch_offsets
@@ -83,7 +83,7 @@ class ConsumerGroupClient:
         self._settings = settings
         self._positions = positions
         self._consumed = consumed
-        self._lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._driver = MembershipDriver(cluster, settings, self._lookup, on_news)
         self._listeners = Listeners()
         self._calling = asyncio.Lock()

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from moldau.client.cluster import Backoff, Cluster
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.share_member import Next, ShareMemberState
 from moldau.client.share_settings import ShareSettings
@@ -30,7 +30,7 @@ class ShareMembership:
         self.failure: ClientError | None = None
         """Why there are no more heartbeats; who has heard of it may subscribe again."""
         self._settings = settings
-        self._lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._tell = tell
         self._polled_at = time.monotonic()
         self._news = asyncio.Event()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from moldau.client.cluster import Cluster
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import (
     ClientError,
     KafkaError,
@@ -69,8 +69,8 @@ class Transactor:
         self._pause = pause
         self._run = run
         self._loop = asyncio.get_running_loop()
-        self._lookup = CoordinatorLookup(cluster, KeyType.TRANSACTION)
-        self._group_lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.TRANSACTION)
+        self._group_lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         # What was called and is not known to have ended: who gave up waiting can wait again.
         self._calls: dict[TransactionOperation, tuple[TransactionEvent, asyncio.Future[None]]] = {}
         self._timer: asyncio.TimerHandle | None = None
