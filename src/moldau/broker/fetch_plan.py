@@ -58,7 +58,7 @@ class FoundRead(NamedTuple):
     def is_urgent(self) -> bool:
         """Whether the client should hear of it at once."""
         if self.error is not None:
-            # Who asks for what nobody has waits all the same, with what else it asks for.
+            # An unknown topic does not end the wait for what else the client asks for.
             return self.error.code not in UNKNOWN_TOPIC
         return self.diverging is not None or self._is_before_last_segment
 
@@ -161,7 +161,7 @@ def plan_fetch(
 ) -> FetchPlan:
     """Find what a fetch gets of each partition, in order, until there is no room.
 
-    The first batch comes whole, however large it is: otherwise nobody would get past it.
+    The first batch comes whole, however large it is: otherwise no client would get past it.
     """
     found = []
     pieces = []

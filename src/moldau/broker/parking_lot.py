@@ -10,7 +10,7 @@ LOOKS_PER_TURN: Final = 128
 
 
 class Parked(Protocol):
-    """Something that waits, in vain until its deadline or for something that wakes it."""
+    """A held fetch: it waits until its deadline, or until something wakes it."""
 
     is_done: bool
     """Whether it waits no longer."""
@@ -23,7 +23,7 @@ class Parked(Protocol):
 
 
 class ParkingLot:
-    """Those that wait: woken as often as something happens, they look again once per turn."""
+    """Holds parked fetches: woken as often as something happens, they look again once per turn."""
 
     __slots__ = ("_deadlines", "_environment", "_is_settling", "_woken")
 

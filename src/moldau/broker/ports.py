@@ -42,7 +42,7 @@ class ControllerPort(Protocol):
 
     @property
     def leader_id(self) -> int | None:
-        """The node that leads the quorum, None while nobody does."""
+        """The node that leads the quorum, None while no node does."""
 
     @property
     def kraft_version(self) -> int:
@@ -57,7 +57,7 @@ class ControllerPort(Protocol):
         """Have a command decided; nothing is committed before the call returns.
 
         `then` gets the answer when the decision is committed and this broker acts on it; or
-        NOT_CONTROLLER when nobody decides, and UNKNOWN_SERVER_ERROR when the controller failed.
+        NOT_CONTROLLER when no node decides, and UNKNOWN_SERVER_ERROR when the controller failed.
         """
 
 
@@ -74,7 +74,7 @@ class LoadedPieces(NamedTuple):
     contents: Sequence[Buffer | None]
     """None for what cannot be read: then its partition is out of service already."""
     release: Callable[[], None] | None
-    """To be called when nobody looks at the contents any more: the memory is used again."""
+    """To be called when the contents are sent or done with: the memory is used again."""
 
 
 class LogsPort(Protocol):
@@ -93,7 +93,7 @@ class LogsPort(Protocol):
     ) -> Appended:
         """Stage batches, by default a client's, which stay where they are until the turn's end.
 
-        `AppendError` refuses them. Whether they could be written, the replica's writers hear.
+        `AppendError` refuses them. Whether they could be written, the replica's callbacks hear.
         """
 
     def write_soon(self) -> None:
@@ -154,7 +154,7 @@ class DirectoriesPort(Protocol):
 
 
 class ShardWatch(Protocol):
-    """Who is told how the shards of coordinators fare."""
+    """Is told how the shards of coordinators fare."""
 
     def loaded(self, partition: TopicPartition, record_count: int, seconds: float) -> None:
         """A shard has replayed its log, and answers."""

@@ -60,7 +60,7 @@ class ProducerIds:
     def _answered(self, response: AllocateProducerIdsResponse | ErrorCode) -> None:
         self._is_asking = False
         if isinstance(response, ErrorCode) or response.error_code:
-            # Whoever waits may ask again, and that asks the controller again.
+            # A client that waits may ask again, and that asks the controller again.
             waiting, self._waiting = self._waiting, deque()
             for then in waiting:
                 then(None)

@@ -1,4 +1,4 @@
-"""Requests in parts: each is asked of somebody else, and one answer tells of all."""
+"""Requests in parts: each part is asked of another shard, and one answer tells of all."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

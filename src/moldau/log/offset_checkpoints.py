@@ -18,7 +18,7 @@ Rows = dict[TopicPartition, Offset]
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint file that is to be replaced; rendering it is left to whoever writes it."""
+    """A checkpoint file that is to be replaced; the thread that writes it renders it."""
 
     path: str
     rows: Mapping[TopicPartition, Offset]

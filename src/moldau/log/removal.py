@@ -102,7 +102,7 @@ class Removal:
         )
 
     def take_removable(self, now: Instant) -> list[str]:
-        """Return the files that nobody can be reading any more; the caller removes them."""
+        """Return the files that no fetch can be reading any more; the caller removes them."""
         paths: list[str] = []
         while self._retired and self._retired[0][0] <= now.monotonic:
             paths += self._retired.popleft()[1]

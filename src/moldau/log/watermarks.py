@@ -109,7 +109,7 @@ class Watermarks:
         return self._locate(stable)
 
     def _locate(self, offset: Offset) -> Place:
-        """Look for an offset whose place nobody remembers."""
+        """Look for an offset whose place is not remembered."""
         segments = self._state.segments
         segment = segments[max(0, segment_number_of(segments, offset))]
         found = segment.find(offset)

@@ -123,7 +123,7 @@ class _Fetch:
             self.start()
 
     def _give_up(self) -> None:
-        """Do not begin to wait: there is nobody to answer to."""
+        """Do not begin to wait: the client is gone."""
         self.is_done = True
 
     def _warm(self, error: ColdError, then: Callable[[], None]) -> None:
@@ -178,7 +178,7 @@ class _Fetch:
         self._call.attempt(self._finish)
 
     def _leave(self) -> None:
-        """Wait no more: there is nobody to answer to."""
+        """Wait no more: the client is gone."""
         if not self.is_done:
             self._unwatch()
 

@@ -51,7 +51,7 @@ class Terms(NamedTuple):
 
 
 FetchDone = Callable[[list[ForMember], Callable[[], None] | None], None]
-"""Gets what was found, and what to call when nobody looks at its records any more."""
+"""Gets what was found, and what to call when its records are sent."""
 
 
 class ShareFetch:

@@ -67,7 +67,7 @@ class LedShare:
         self.error: Refusal | None = None
         """Why it cannot be loaded."""
         self.is_read = False
-        """Whether somebody reads the log to acquire something: others wait."""
+        """Whether a fetch reads the log to acquire something: others wait."""
         self._watchers: dict[Watcher, None] = {}
         self._timer: Timer | None = None
         self._timer_at = 0.0
@@ -107,7 +107,7 @@ class LedShare:
             self._open(Offset(outcome.start_offset), outcome)
 
     def _begin(self, state: ShareState) -> None:
-        """Find where the group begins: nobody has read anything yet."""
+        """Find where the group begins: no member has read anything yet."""
         try:
             start = self._reset()
         except DiskColdError as cold:
@@ -153,7 +153,7 @@ class LedShare:
     # Waiting.
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell somebody when there may be more to acquire."""
+        """Tell a fetch when there may be more to acquire."""
         self._watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
@@ -214,7 +214,7 @@ class LedShare:
         assert self.partition is not None, "it has something to store"
         self.partition.written(write.number, is_stored=refusal is None)
         if refusal is not None and refusal.code not in _PASSING:
-            # Somebody else leads the partition, or the state was begun anew: forget this one.
+            # Another broker leads the partition, or the state was begun anew: forget this one.
             self.drop()
         self._set_timer()
         self._bury()

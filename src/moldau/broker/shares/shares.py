@@ -34,7 +34,7 @@ class Shares:
     # Partitions.
 
     def find(self, key: ShareKey) -> LedShare | None:
-        """Return a share partition, None if nobody fetched from it, or it is led no more."""
+        """Return a share partition, None if no member fetched from it, or it is led no more."""
         share = self._led.get(key)
         if share is not None and not share.is_current:
             share.drop()

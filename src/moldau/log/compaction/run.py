@@ -46,7 +46,7 @@ class CompactionLimits:
 class Compaction:
     """Runs a plan; when `steps` has ended, everything below `cleaned_to` is compacted.
 
-    Any step may be the last: close the generator, and call `abandon` where nobody uses the
+    Any step may be the last: close the generator, and call `abandon` where no log uses the
     partition's `.cleaned` files any more.
     """
 
@@ -54,7 +54,7 @@ class Compaction:
     plan: CompactionPlan
     limits: CompactionLimits
     secret: bytes
-    """Sixteen bytes that nobody can guess, for the hashes of the keys."""
+    """Sixteen bytes that no client can guess, for the hashes of the keys."""
     now_ms: int
     cleaned_to: Offset = field(init=False)
     collected_bytes: int = 0
