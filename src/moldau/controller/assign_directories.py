@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from moldau.controller.broker_lifecycle import get_broker, usual_election
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.decision import Decision, Records
-from moldau.controller.partition_change import Wish, change_partition
+from moldau.controller.partition_change import PartitionWish, change_partition
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import has_online_directory
 from moldau.metadata.features import DIRECTORIES
@@ -22,7 +22,7 @@ from moldau.protocol.stored.cluster_metadata import PartitionChangeRecord
 
 
 def decide_assign_directories(
-    cluster: Cluster, request: AssignReplicasToDirsRequest
+    cluster: ControlledCluster, request: AssignReplicasToDirsRequest
 ) -> Decision[AssignReplicasToDirsResponse]:
     """Note the directories of a broker's replicas; one that is offline there leads no longer."""
     try:
@@ -64,7 +64,7 @@ def _refused(topic: Topic | None, index: int, broker_id: int) -> ErrorCode:
 
 
 def _assigned(
-    cluster: Cluster, topic: Topic, index: int, broker_id: int, directory: bytes
+    cluster: ControlledCluster, topic: Topic, index: int, broker_id: int, directory: bytes
 ) -> Iterator[PartitionChangeRecord]:
     partition = topic.partitions[index]
     broker = cluster.image.brokers.find(broker_id)
@@ -77,7 +77,7 @@ def _assigned(
         cluster,
         topic,
         index,
-        Wish(isr=isr, directories={broker_id: directory}),
+        PartitionWish(isr=isr, directories={broker_id: directory}),
         may_lead=cluster.image.brokers.is_active,
         election=usual_election(cluster, topic),
     )

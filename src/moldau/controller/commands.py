@@ -126,7 +126,7 @@ class AssignDirectories(Command[AssignReplicasToDirsResponse]):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Command[BrokerHeartbeatResponse]):
+class BrokerHeartbeat(Command[BrokerHeartbeatResponse]):
     """Hear from a broker what it wants to be."""
 
     request: BrokerHeartbeatRequest

@@ -14,7 +14,7 @@ from moldau.controller.broker_lifecycle import (
     decide_register_broker,
     decide_unregister_broker,
 )
-from moldau.controller.cluster import Cluster, ConfigRules, ControllerSettings
+from moldau.controller.cluster import ConfigRules, ControlledCluster, ControllerSettings
 from moldau.controller.commands import Command
 from moldau.controller.create_partitions import decide_create_partitions
 from moldau.controller.create_topics import decide_create_missing_topics, decide_create_topics
@@ -41,7 +41,7 @@ class Controller:
     def __init__(
         self, image: ClusterImage, settings: ControllerSettings, rules: ConfigRules
     ) -> None:
-        self.cluster = Cluster(image, settings, rules)
+        self.cluster = ControlledCluster(image, settings, rules)
 
     @property
     def image(self) -> ClusterImage:
@@ -60,13 +60,13 @@ class Controller:
 
 
 def _of_request(
-    decide: Callable[[Cluster, Any], Decision[Any]],
-) -> Callable[[Cluster, Any], Decision[Any]]:
+    decide: Callable[[ControlledCluster, Any], Decision[Any]],
+) -> Callable[[ControlledCluster, Any], Decision[Any]]:
     """Make a decision about a request one about the command that carries nothing else."""
     return lambda cluster, command: decide(cluster, command.request)
 
 
-_DECIDE: Final[dict[type[Command[Any]], Callable[[Cluster, Any], Decision[Any]]]] = {
+_DECIDE: Final[dict[type[Command[Any]], Callable[[ControlledCluster, Any], Decision[Any]]]] = {
     commands.Activate: decide_activate,
     commands.AllocateProducerIds: _of_request(decide_allocate_producer_ids),
     commands.AlterConfigs: _of_request(decide_alter_configs),
@@ -77,7 +77,7 @@ _DECIDE: Final[dict[type[Command[Any]], Callable[[Cluster, Any], Decision[Any]]]
     commands.CreateTopics: decide_create_topics,
     commands.DeleteTopics: _of_request(decide_delete_topics),
     commands.ElectLeaders: _of_request(decide_elect_leaders),
-    commands.Heartbeat: _of_request(decide_heartbeat),
+    commands.BrokerHeartbeat: _of_request(decide_heartbeat),
     commands.IncrementalAlterConfigs: _of_request(decide_incremental_alter_configs),
     commands.RegisterBroker: decide_register_broker,
     commands.RegisterController: _of_request(decide_register_controller),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.decision import Decision
 from moldau.controller.placement import place, place_as_asked
 from moldau.coordination.refusal import Refusal
@@ -21,7 +21,7 @@ Additions = list[tuple[Topic, list[Partition]]]
 
 
 def decide_create_partitions(
-    cluster: Cluster, request: CreatePartitionsRequest
+    cluster: ControlledCluster, request: CreatePartitionsRequest
 ) -> Decision[CreatePartitionsResponse]:
     """Add what can be added; each topic has its own answer."""
     times = Counter(topic.name for topic in request.topics)
@@ -52,7 +52,7 @@ def decide_create_partitions(
 
 
 def _added_partitions(
-    cluster: Cluster, topic: Topic, wish: CreatePartitionsTopic, budget: int
+    cluster: ControlledCluster, topic: Topic, wish: CreatePartitionsTopic, budget: int
 ) -> list[Partition]:
     count = len(topic.partitions)
     if wish.count <= count:

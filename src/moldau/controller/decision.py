@@ -12,13 +12,13 @@ Records: TypeAlias = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeKraftVersion:
+class RequestKraftUpgrade:
     """Ask the quorum to write its voters into the log from now on (KIP-853)."""
 
     level: int
 
 
-Effect: TypeAlias = UpgradeKraftVersion
+ControllerEffect: TypeAlias = RequestKraftUpgrade
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,4 @@ class Decision(Generic[Answer]):
 
     records: Iterable[Message]
     response: Answer
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[ControllerEffect, ...] = ()

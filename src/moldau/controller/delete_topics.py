@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.decision import Decision, Records
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Topic
@@ -18,7 +18,7 @@ from moldau.protocol.stored.cluster_metadata import RemoveTopicRecord
 
 
 def decide_delete_topics(
-    cluster: Cluster, request: DeleteTopicsRequest
+    cluster: ControlledCluster, request: DeleteTopicsRequest
 ) -> Decision[DeleteTopicsResponse]:
     """Delete what can be deleted; each topic has its own answer."""
     asked = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
@@ -54,7 +54,7 @@ def _key(topic: DeleteTopicState) -> tuple[str | None, bytes]:
     return topic.name, topic.topic_id
 
 
-def _check(cluster: Cluster, wish: DeleteTopicState) -> Topic:
+def _check(cluster: ControlledCluster, wish: DeleteTopicState) -> Topic:
     if not cluster.settings.delete_topic_enable:
         raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
     if wish.name is None and wish.topic_id == ZERO_UUID:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from moldau.controller.broker_lifecycle import get_broker
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.decision import Decision
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
@@ -18,7 +18,7 @@ _PRODUCER_ID_MAX: Final = 2**63 - 1
 
 
 def decide_allocate_producer_ids(
-    cluster: Cluster, request: AllocateProducerIdsRequest
+    cluster: ControlledCluster, request: AllocateProducerIdsRequest
 ) -> Decision[AllocateProducerIdsResponse]:
     """Give a broker the next block; nobody else ever gets an id from it."""
     first = cluster.image.next_producer_id

@@ -1,7 +1,7 @@
 """The controller's own beginnings: the first records, and the registration of its node."""
 
 from moldau.controller.alter_configs import eligible_leader_configs
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import Activate
 from moldau.controller.decision import Decision, Records
 from moldau.metadata.bootstrap import first_records
@@ -20,7 +20,7 @@ from moldau.protocol.stored.cluster_metadata import (
 )
 
 
-def decide_activate(cluster: Cluster, command: Activate) -> Decision[None]:
+def decide_activate(cluster: ControlledCluster, command: Activate) -> Decision[None]:
     """Write the first records of a new cluster; drop what a leader before us left half done."""
     records: Records = []
     if cluster.image.is_in_transaction:
@@ -39,7 +39,7 @@ def decide_activate(cluster: Cluster, command: Activate) -> Decision[None]:
 
 
 def decide_register_controller(
-    cluster: Cluster, request: ControllerRegistrationRequest
+    cluster: ControlledCluster, request: ControllerRegistrationRequest
 ) -> Decision[ControllerRegistrationResponse]:
     """Register a node of the quorum, so that brokers can be told where it is."""
     if cluster.image.level < CONTROLLER_REGISTRATIONS:

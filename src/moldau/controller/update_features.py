@@ -1,9 +1,9 @@
 """Changing feature levels: all that are asked for, or none."""
 
 from moldau.controller.alter_configs import eligible_leader_configs
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import UpdateFeatures
-from moldau.controller.decision import Decision, Effect, Records, UpgradeKraftVersion
+from moldau.controller.decision import ControllerEffect, Decision, Records, RequestKraftUpgrade
 from moldau.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -26,7 +26,7 @@ _UNSAFE_DOWNGRADE = 3
 
 
 def decide_update_features(
-    cluster: Cluster, command: UpdateFeatures
+    cluster: ControlledCluster, command: UpdateFeatures
 ) -> Decision[UpdateFeaturesResponse]:
     """Set the levels, metadata.version first, or say which one is wrong and why."""
     request = command.request
@@ -49,9 +49,9 @@ def decide_update_features(
     if request.validate_only:
         return Decision((), response)
     names = {update.feature for update in request.feature_updates}
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[ControllerEffect, ...] = ()
     if proposed[KRAFT_VERSION] != command.kraft_version:
-        effects = (UpgradeKraftVersion(proposed[KRAFT_VERSION]),)
+        effects = (RequestKraftUpgrade(proposed[KRAFT_VERSION]),)
     records: Records = []
     for name in sorted(names - {KRAFT_VERSION}, key=lambda name: (name != METADATA_VERSION, name)):
         if name == ELIGIBLE_LEADER_REPLICAS_VERSION and proposed[name]:
@@ -60,7 +60,9 @@ def decide_update_features(
     return Decision(records, response, effects)
 
 
-def _refuse(cluster: Cluster, update: FeatureUpdateKey, levels: dict[str, int]) -> str | None:
+def _refuse(
+    cluster: ControlledCluster, update: FeatureUpdateKey, levels: dict[str, int]
+) -> str | None:
     name, level = update.feature, update.max_version_level
     # Version 0 of the request has no upgrade type: there the flag says the same.
     upgrade_type = _SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type

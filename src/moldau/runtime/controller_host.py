@@ -22,13 +22,13 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
-from moldau.runtime.sliced_commands import Slices, slices_of
+from moldau.runtime.sliced_commands import CommandSlices, slices_of
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
 
-Then = Callable[[Any], None]
+ChangeDone = Callable[[Any], None]
 
 
 class Quorum(Protocol):
@@ -79,7 +79,7 @@ class ControllerHost:
         """Who acts on what is committed, and answers then; whoever starts the node sets it."""
         self._idle_seconds = idle_interval_ms / 1000
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[tuple[Command[Any], Then]] = deque()
+        self._queue: deque[tuple[Command[Any], ChangeDone]] = deque()
         self._decision: _Appending | None = None
         self._changes: deque[Change] = deque()  # appended, not committed
         self._high_watermark = Offset(0)
@@ -141,7 +141,7 @@ class ControllerHost:
             else:
                 self._begin(command, then)
 
-    def _begin(self, command: Command[Any], then: Then) -> None:
+    def _begin(self, command: Command[Any], then: ChangeDone) -> None:
         try:
             decision = self.controller.decide(self._completed(command), self._clock())
             for effect in decision.effects:
@@ -272,13 +272,13 @@ class _Appending:
     batches: Iterator[list[Message]]
     next_batch: list[Message] | None
     response: Message | None
-    then: Then
+    then: ChangeDone
 
 
 class _Sliced:
     """A large command on its way, one slice after the other; others come in between."""
 
-    def __init__(self, host: ControllerHost, slices: Slices, then: Then) -> None:
+    def __init__(self, host: ControllerHost, slices: CommandSlices, then: ChangeDone) -> None:
         self._host = host
         self._slices = slices
         self._then = then

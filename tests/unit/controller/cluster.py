@@ -6,9 +6,9 @@ from typing import TypeVar
 from moldau.controller.cluster import ControllerSettings, InternalTopic
 from moldau.controller.commands import (
     Activate,
+    BrokerHeartbeat,
     Command,
     CreateTopics,
-    Heartbeat,
     RegisterBroker,
 )
 from moldau.controller.controller import Controller
@@ -167,7 +167,7 @@ class TestCluster:
         broker = self.image.brokers.find(broker_id)
         assert broker is not None
         answer = self.perform(
-            Heartbeat(
+            BrokerHeartbeat(
                 BrokerHeartbeatRequest(
                     broker_id=broker_id,
                     broker_epoch=broker.broker_epoch,

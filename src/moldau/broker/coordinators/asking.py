@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.coordinator import Coordinator
-from moldau.broker.gathering import gather
+from moldau.broker.request_parts import gather
 from moldau.coordination.machine import Asked
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.schema import Message

@@ -16,7 +16,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class Coordinator(ABC):
@@ -24,7 +24,7 @@ class Coordinator(ABC):
 
     topic: str
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self._shards: dict[int, Shard] = {}
         self._patience = self.make_patience()

@@ -11,10 +11,10 @@ from moldau.metadata.topics import Topic
 from moldau.replication.replica import Replica
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
     from moldau.broker.coordinators.coordinator import Coordinator
     from moldau.broker.coordinators.groups import GroupCoordinator
     from moldau.broker.coordinators.shares import ShareCoordinator
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
     from moldau.broker.coordinators.transactions import TransactionCoordinator
 
 Kind = TypeVar("Kind", bound="Coordinator")
@@ -41,7 +41,7 @@ class Coordinators:
     They are a third of what a broker imports: one that has nothing to coordinate starts without.
     """
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self._made: list[Coordinator] = []
         for key_type, topic in _TOPICS.items():

@@ -21,7 +21,7 @@ from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class GroupCoordinator(Coordinator):
@@ -29,7 +29,7 @@ class GroupCoordinator(Coordinator):
 
     topic = OFFSETS
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         super().__init__(broker)
         self._context = _Context(broker)
 
@@ -72,7 +72,7 @@ _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
 class _Context:
     """The broker, as groups see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self.entropy = broker.environment.entropy
         self.topics_version = 0

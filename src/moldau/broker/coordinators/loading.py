@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau._native.records import Batch, read_batches
-from moldau.broker.ports import Environment, Loaded, LogsPort, Piece
+from moldau.broker.ports import Environment, LoadedPieces, LogsPort, Piece
 from moldau.coordination.machine import NO_PRODUCER, Machine
 from moldau.coordination.stored_record import RecordTypes, decode_record
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.log.errors import OffsetOutOfRangeError
+from moldau.log.extents import Isolation
 from moldau.log.markers import find_marker
-from moldau.log.reading import Isolation
 from moldau.records.batch import read_records
 from moldau.replication.replica import Replica
 
@@ -74,7 +74,7 @@ class Loading:
             return
         self._logs.load([Piece(self._replica.partition, read.extent)], self._loaded)
 
-    def _loaded(self, loaded: Loaded) -> None:
+    def _loaded(self, loaded: LoadedPieces) -> None:
         content = loaded.contents[0]
         if content is None or self._is_cancelled:
             return

@@ -20,7 +20,7 @@ from moldau.transactions.commands import CompleteTransaction, WriteMarkers
 from moldau.transactions.transaction import NO_EPOCH
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 RETRY_SECONDS_FIRST: Final = 0.02
 RETRY_SECONDS_MAX: Final = 1.0
@@ -50,7 +50,7 @@ class MarkerOrder(NamedTuple):
 
 
 def write_marker(
-    broker: "Broker", partition: TopicPartition, order: MarkerOrder, then: Then
+    broker: "CoordinatingBroker", partition: TopicPartition, order: MarkerOrder, then: Then
 ) -> None:
     """End a producer's transaction in a partition that is led here; `then` hears when it is."""
     if order.producer.id == NO_PRODUCER or order.producer.epoch == NO_EPOCH:
@@ -83,7 +83,7 @@ def _is_written(replica: Replica, order: MarkerOrder) -> bool:
     )
 
 
-def _append(broker: "Broker", replica: Replica, order: MarkerOrder, then: Then) -> None:
+def _append(broker: "CoordinatingBroker", replica: Replica, order: MarkerOrder, then: Then) -> None:
     now = broker.environment.now()
     marker = bytearray(
         build_end_transaction(
@@ -111,7 +111,9 @@ def _append(broker: "Broker", replica: Replica, order: MarkerOrder, then: Then) 
     _wait(replica, then)
 
 
-def _write_group_marker(broker: "Broker", partition: int, order: MarkerOrder, then: Then) -> None:
+def _write_group_marker(
+    broker: "CoordinatingBroker", partition: int, order: MarkerOrder, then: Then
+) -> None:
     shard = broker.coordinators.groups.shard(partition)
     if shard is None:
         then(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -137,10 +139,10 @@ def _wait(replica: Replica, then: Then) -> None:
     if log.high_watermark >= log.log_end:
         then(ErrorCode.NONE)
     else:
-        replica.wait_stored(Offset(log.log_end), _Stored(then))
+        replica.wait_committed(Offset(log.log_end), _MarkerCallback(then))
 
 
-class _Stored:
+class _MarkerCallback:
     """Waits for a marker's commit."""
 
     __slots__ = ("_then",)
@@ -148,7 +150,7 @@ class _Stored:
     def __init__(self, then: Then) -> None:
         self._then = then
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - one marker, one replica
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - one marker, one replica
         """Tell that it is there."""
         self._then(ErrorCode.NONE)
 
@@ -164,7 +166,7 @@ class Marking:
     a restart of the coordinator's shard begins another `Marking`.
     """
 
-    def __init__(self, broker: "Broker", shard: Shard, markers: WriteMarkers) -> None:
+    def __init__(self, broker: "CoordinatingBroker", shard: Shard, markers: WriteMarkers) -> None:
         self._broker = broker
         self._shard = shard
         self._machine = shard.machine

@@ -11,7 +11,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 PATIENCE_SECONDS: Final = 10.0
 """How long a coordinator is waited for that loads, or has no topic yet."""
@@ -29,7 +29,7 @@ _PASSING: Final = frozenset(
 Then = Callable[[object], None]
 
 
-def persist(broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+def persist(broker: "CoordinatingBroker", key: ShareKey, command: object, then: Then) -> None:
     """Ask the coordinator of a share state; `then` gets its answer or a `Refusal`.
 
     The coordinator's topic is made if there is none.
@@ -38,7 +38,7 @@ def persist(broker: "Broker", key: ShareKey, command: object, then: Then) -> Non
 
 
 def persist_all(
-    broker: "Broker",
+    broker: "CoordinatingBroker",
     commands: Iterable[tuple[ShareKey, object]],
     then: Callable[[list[tuple[ShareKey, object]]], None],
 ) -> None:
@@ -62,7 +62,9 @@ class _Asking:
 
     __slots__ = ("_broker", "_command", "_key", "_then", "_until")
 
-    def __init__(self, broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+    def __init__(
+        self, broker: "CoordinatingBroker", key: ShareKey, command: object, then: Then
+    ) -> None:
         self._broker = broker
         self._key = key
         self._command = command

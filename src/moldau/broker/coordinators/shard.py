@@ -316,7 +316,7 @@ class Shard:
             self._carry_out(decision, ticket)
         else:
             pending = _Pending(self, decision, ticket)
-            self.replica.wait_stored(self._end, pending)
+            self.replica.wait_committed(self._end, pending)
             if self._patience is not None and decision.response is not None:
                 self._patience.begin(pending)
 
@@ -378,7 +378,7 @@ class _Pending:
         self._ticket = ticket
         self.is_done = False
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on."""
         self.is_done = True
         self._shard.committed(self._decision, self._ticket)

@@ -17,12 +17,12 @@ from moldau.sharing.commands import DeleteState, InitializeState
 from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 Answers = list[tuple[ShareKey, object]]
 
 
-def initialize_shares(broker: "Broker", shard: Shard, effect: InitializeShares) -> None:
+def initialize_shares(broker: "CoordinatingBroker", shard: Shard, effect: InitializeShares) -> None:
     """Make share states, and tell the group which are there."""
 
     def answered(answers: Answers) -> None:
@@ -47,7 +47,7 @@ def initialize_shares(broker: "Broker", shard: Shard, effect: InitializeShares) 
     )
 
 
-def delete_shares(broker: "Broker", shard: Shard, effect: DeleteShares) -> None:
+def delete_shares(broker: "CoordinatingBroker", shard: Shard, effect: DeleteShares) -> None:
     """Delete share states, and tell the group of which topics they are gone."""
 
     def answered(answers: Answers) -> None:

@@ -16,7 +16,7 @@ from moldau.sharing.commands import DeleteBefore, ForgetTopics
 from moldau.sharing.machine import ShareMachine
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class ShareCoordinator(Coordinator):
@@ -60,7 +60,7 @@ def _forgotten(outcome: object) -> None:
 class _Context:
     """The broker, as share states see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
 
     @property

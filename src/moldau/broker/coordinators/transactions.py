@@ -33,7 +33,7 @@ from moldau.transactions.commands import (
 from moldau.transactions.machine import TransactionMachine
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class TransactionCoordinator(Coordinator):
@@ -41,7 +41,7 @@ class TransactionCoordinator(Coordinator):
 
     topic = TRANSACTION_STATE
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         super().__init__(broker)
         self.first_sequences = FirstSequences()
         self.writes: Counter[ProducerId] = Counter()
@@ -128,7 +128,7 @@ _SEEN_AS: Final = {ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH}
 class _Context:
     """The broker, as transactions see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
 
     @property

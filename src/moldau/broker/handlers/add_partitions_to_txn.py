@@ -9,9 +9,9 @@ from typing import Final, cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
 from moldau.broker.handlers.producer_errors import seen_code
 from moldau.broker.internal_topics import INTERNAL_TOPICS
+from moldau.broker.request_parts import PartDone, gather
 from moldau.coordination.machine import Producer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -55,7 +55,7 @@ def _normalized(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransac
 
 
 def _add(
-    broker: Broker, call: Call, transaction: AddPartitionsToTxnTransaction, then: Then
+    broker: Broker, call: Call, transaction: AddPartitionsToTxnTransaction, then: PartDone
 ) -> None:
     partitions = dict.fromkeys(
         TopicPartition(topic.name, index)

@@ -6,7 +6,7 @@ from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
+from moldau.broker.request_parts import PartDone, gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_transactions import (
@@ -29,7 +29,7 @@ def handle_describe_transactions(
     return None
 
 
-def _describe(broker: Broker, transactional_id: str, then: Then) -> None:
+def _describe(broker: Broker, transactional_id: str, then: PartDone) -> None:
     if transactional_id:
         broker.coordinators.transactions.submit(
             transactional_id, DescribeTransaction(transactional_id), then

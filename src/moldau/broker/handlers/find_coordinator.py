@@ -5,9 +5,9 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.controller_calls import decide
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.coordinators import KeyType
-from moldau.broker.forwarding import decide
 from moldau.broker.leaders import current_leader
 from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES

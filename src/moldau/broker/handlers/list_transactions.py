@@ -6,8 +6,8 @@ from functools import partial
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.shard import State
-from moldau.broker.gathering import gather
 from moldau.broker.patterns import compile_pattern
+from moldau.broker.request_parts import gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.list_transactions import (
@@ -19,7 +19,7 @@ from moldau.transactions.commands import ListTransactions
 from moldau.transactions.state import STATES_BY_NAME
 from moldau.transactions.transaction import Transaction
 
-Filter = Callable[[Transaction], bool]
+TransactionFilter = Callable[[Transaction], bool]
 
 
 def handle_list_transactions(
@@ -41,7 +41,7 @@ def handle_list_transactions(
     return None
 
 
-def _filter(request: ListTransactionsRequest, now_ms: int) -> Filter:
+def _filter(request: ListTransactionsRequest, now_ms: int) -> TransactionFilter:
     states = {STATES_BY_NAME.get(name) for name in request.state_filters}
     producer_ids = set(request.producer_id_filters)
     duration_ms = request.duration_filter
@@ -59,7 +59,9 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Filter:
     return passes
 
 
-def _answer(call: Call, passes: Filter, unknown: Sequence[str], outcomes: Sequence[object]) -> None:
+def _answer(
+    call: Call, passes: TransactionFilter, unknown: Sequence[str], outcomes: Sequence[object]
+) -> None:
     found = []
     for outcome in outcomes:
         if isinstance(outcome, Refusal):

@@ -2,7 +2,7 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.read_share_group_state import (
     PartitionData,
@@ -21,7 +21,7 @@ def handle_read_share_group_state(
 ) -> None:
     """Tell share states to the leader of their partitions."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes) -> None:
         call.answer(
             ReadShareGroupStateResponse(
                 results=[

@@ -9,10 +9,11 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledging import Outcomes, acknowledge
-from moldau.broker.shares.fetching import ForMember, ShareFetch, Terms
+from moldau.broker.shares.acknowledgements import AcknowledgementOutcomes, acknowledge
+from moldau.broker.shares.fetch import ForMember, ShareFetch, Terms
 from moldau.broker.shares.requests import check_member, refuse_renewal
-from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, Partition, SessionKey
+from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey, SharedPartition
+from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_fetch import (
@@ -55,7 +56,7 @@ def handle_share_fetch(
 
 def _select(
     broker: Broker, call: Call, key: SessionKey, request: ShareFetchRequest, *, has_said: bool
-) -> Sequence[Partition]:
+) -> Sequence[SharedPartition]:
     """Return the partitions of the member's session, in turn."""
     sessions = broker.shares.sessions
     epoch = request.share_session_epoch
@@ -99,15 +100,15 @@ class _Answering:
         self._call = call
         self._request = request
         self._key = key
-        self._outcomes: Outcomes | None = None
+        self._outcomes: AcknowledgementOutcomes | None = None
         self._fetched: list[ForMember] | None = None
         self._release: Callable[[], None] | None = None
         self._endpoints: dict[int, NodeEndpoint] = {}
 
     def begin(
         self,
-        wanted: Sequence[Partition],
-        said: dict[Partition, Sequence[AcknowledgementBatch]],
+        wanted: Sequence[SharedPartition],
+        said: dict[SharedPartition, Sequence[AcknowledgementBatch]],
     ) -> None:
         """Begin both."""
         request, broker = self._request, self._broker
@@ -137,7 +138,7 @@ class _Answering:
         fetch = ShareFetch(broker, self._call, *self._key, wanted, terms, self._got)
         fetch.start()
 
-    def _acknowledged(self, outcomes: Outcomes) -> None:
+    def _acknowledged(self, outcomes: AcknowledgementOutcomes) -> None:
         self._outcomes = outcomes
         if self._request.share_session_epoch == LAST_EPOCH:
             self._broker.shares.end(self._key)
@@ -163,7 +164,7 @@ class _Answering:
             session = self._broker.shares.sessions.find(self._key)
             for partition in () if session is None else session.partitions:
                 rows.setdefault(partition, PartitionData(partition_index=partition[1]))
-        settings = self._broker.shares.settings_of(self._key.group_id)
+        settings = share_settings(self._broker, self._key.group_id)
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.share_record_lock_duration_ms,
             responses=_by_topic(rows),
@@ -186,7 +187,7 @@ class _Answering:
             self._name_leader(row, fetched.partition, fetched.error.code)
         return row
 
-    def _name_leader(self, row: PartitionData, partition: Partition, code: ErrorCode) -> None:
+    def _name_leader(self, row: PartitionData, partition: SharedPartition, code: ErrorCode) -> None:
         """Tell a client that is wrong here who leads a partition (KIP-951)."""
         topic = self._broker.image.topics.find_by_id(partition[0])
         if topic is None or code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -202,7 +203,7 @@ class _Answering:
             )
 
 
-def _by_topic(rows: dict[Partition, PartitionData]) -> list[ShareFetchableTopicResponse]:
+def _by_topic(rows: dict[SharedPartition, PartitionData]) -> list[ShareFetchableTopicResponse]:
     by_topic: dict[bytes, list[PartitionData]] = {}
     for (topic_id, _), row in rows.items():
         by_topic.setdefault(topic_id, []).append(row)

@@ -2,7 +2,7 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.write_share_group_state import (
@@ -21,7 +21,7 @@ def handle_write_share_group_state(
 ) -> None:
     """Take what leaders tell of share states."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes) -> None:
         call.answer(
             WriteShareGroupStateResponse(
                 results=[

@@ -10,7 +10,7 @@ from typing import cast
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.marking import MarkerOrder, write_marker
-from moldau.broker.gathering import gather
+from moldau.broker.request_parts import gather
 from moldau.coordination.machine import Producer
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.messages.write_txn_markers import (

@@ -20,7 +20,7 @@ class _Partition(Protocol):
 AnyPartition_co = TypeVar("AnyPartition_co", bound=_Partition, covariant=True)
 
 
-class Topic(Protocol[AnyPartition_co]):
+class StatesTopic(Protocol[AnyPartition_co]):
     """A topic as these requests name it."""
 
     @property
@@ -32,7 +32,7 @@ class Topic(Protocol[AnyPartition_co]):
         """What is asked of it."""
 
 
-Outcomes = Mapping[bytes, Sequence[tuple[int, object]]]
+StateOutcomes = Mapping[bytes, Sequence[tuple[int, object]]]
 """By topic: each partition's number, and what the coordinator says or a `Refusal`."""
 
 
@@ -40,9 +40,9 @@ def ask_states(
     broker: "Broker",
     call: Call,
     group_id: str,
-    topics: Sequence[Topic[AnyPartition_co]],
+    topics: Sequence[StatesTopic[AnyPartition_co]],
     command_of: Callable[[ShareKey, AnyPartition_co], object],
-    then: Callable[[Outcomes], None],
+    then: Callable[[StateOutcomes], None],
 ) -> None:
     """Ask for all partitions; `then` gets the answers together.
 

@@ -15,7 +15,7 @@ from moldau.metadata.settings.kafka_resources import (
 )
 from moldau.metadata.settings.setting import Settings
 
-Table: TypeAlias = Mapping[str, str]
+SupportTable: TypeAlias = Mapping[str, str]
 """Names, each with a note. What is not honoured may be the beginning of names with a * behind;
 the longest that fits counts."""
 
@@ -59,7 +59,7 @@ _BOUNDS: Final = "bounds what a group's own config may be set to, and nothing el
 _TESTS: Final = "an internal setting of Kafka's own tests"
 _TIERED: Final = "there is no tiered storage"
 
-BROKER_HONOURED: Final[Table] = {
+BROKER_HONOURED: Final[SupportTable] = {
     # Who and where the node is.
     "advertised.listeners": "without it each client is told the address that it connected to",
     "broker.id": "the older name of node.id",
@@ -215,7 +215,7 @@ BROKER_HONOURED: Final[Table] = {
     "moldau.shutdown.max.ms": "how long requests may take to end when the broker stops",
 }
 
-BROKER_NOT_HONOURED: Final[Table] = {
+BROKER_NOT_HONOURED: Final[SupportTable] = {
     "add.partitions.to.txn.retry.backoff.ms": "a write is told when it may go on; nothing is tried",
     "alter.config.policy.class.name": _CODE,
     "alter.log.dirs.replication.quota.*": _QUOTAS,
@@ -294,7 +294,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "unstable.*": "only released versions are declared",
 }
 
-TOPIC_HONOURED: Final[Table] = {
+TOPIC_HONOURED: Final[SupportTable] = {
     "cleanup.policy": "",
     "compression.gzip.level": "",
     "compression.lz4.level": "",
@@ -322,7 +322,7 @@ TOPIC_HONOURED: Final[Table] = {
     "segment.ms": "",
 }
 
-TOPIC_NOT_HONOURED: Final[Table] = {
+TOPIC_NOT_HONOURED: Final[SupportTable] = {
     "follower.replication.throttled.replicas": _QUOTAS,
     "internal.segment.bytes": _TESTS,
     "leader.replication.throttled.replicas": _QUOTAS,
@@ -332,7 +332,7 @@ TOPIC_NOT_HONOURED: Final[Table] = {
     "unclean.leader.election.enable": _CLUSTER,
 }
 
-GROUP_HONOURED: Final[Table] = {
+GROUP_HONOURED: Final[SupportTable] = {
     "consumer.assignment.interval.ms": "",
     "consumer.heartbeat.interval.ms": "",
     "consumer.session.timeout.ms": "",
@@ -349,7 +349,7 @@ GROUP_HONOURED: Final[Table] = {
     "share.session.timeout.ms": "",
 }
 
-TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
+TABLES: Final[Mapping[type[Settings], tuple[SupportTable, SupportTable]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
     GroupSettings: (GROUP_HONOURED, {"streams.*": _STREAMS}),

@@ -12,7 +12,7 @@ from moldau.broker.handlers.write_txn_markers import handle_write_txn_markers
 from moldau.coordination.machine import Producer
 from moldau.kernel.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from moldau.log.config import Durability
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -67,7 +67,7 @@ class Appender:
         self.reload()
 
     def reload(self) -> None:
-        """The state was changed by somebody else, with nothing staged."""
+        """Take over a state that was changed outside of here, with nothing staged."""
         assert not self._pieces, "what is staged has to be written before"
         latest = self._state.epochs.latest
         self._epoch = -1 if latest is None else latest.epoch
@@ -185,10 +185,10 @@ class Appender:
             raise StorageFullError(str(error)) from error
         if self._filled:
             for filled in self._filled:
-                filled.segment.commit()
+                filled.segment.note_written()
                 self._close(filled)
             self._filled.clear()
-        active.commit()
+        active.note_written()
         self._unstaged.clear()
         pieces.clear()
         state.producers.mark()

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.broker.shares.partition import LedShare
-from moldau.broker.shares.reading import (
+from moldau.broker.shares.reads import (
     ColdShareError,
     ShareRead,
     cut,
     find_read,
     open_content,
 )
-from moldau.broker.shares.sessions import Partition
+from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import Buffer
 from moldau.kernel.ids import TopicId
@@ -35,7 +35,7 @@ BYTES_OUT_MAX: Final = 256 << 20
 class ForMember(NamedTuple):
     """What a member gets of a partition."""
 
-    partition: Partition
+    partition: SharedPartition
     error: Refusal | None = None
     acquired: Sequence[Acquired] = ()
     records: Buffer = b""
@@ -50,8 +50,8 @@ class Terms(NamedTuple):
     wish: Wish
 
 
-Then = Callable[[list[ForMember], Callable[[], None] | None], None]
-"""Gets what was found, and what to call when nobody looks at its records any more."""
+FetchDone = Callable[[list[ForMember], Callable[[], None] | None], None]
+"""Gets what was found, and what to call when its records are sent."""
 
 
 class ShareFetch:
@@ -77,9 +77,9 @@ class ShareFetch:
         call: "Call",
         group_id: str,
         member_id: str,
-        wanted: Sequence[Partition],
+        wanted: Sequence[SharedPartition],
         terms: Terms,
-        then: Then,
+        then: FetchDone,
     ) -> None:
         self._broker = broker
         self._call = call
@@ -207,7 +207,7 @@ class ShareFetch:
             pieces.append(Piece(found.share.replica.partition, found.read.extent))
         self._broker.fetch_bytes_out += size
 
-        def loaded(outcome: Loaded) -> None:
+        def loaded(outcome: LoadedPieces) -> None:
             for found in reads:
                 found.share.is_read = False
             self._call.attempt(partial(self._loaded, reads, errors, size, outcome))
@@ -215,7 +215,7 @@ class ShareFetch:
         self._broker.logs.load(pieces, loaded)
 
     def _loaded(
-        self, reads: Sequence[ShareRead], errors: list[ForMember], size: int, loaded: Loaded
+        self, reads: Sequence[ShareRead], errors: list[ForMember], size: int, loaded: LoadedPieces
     ) -> None:
         def release() -> None:
             self._broker.fetch_bytes_out -= size

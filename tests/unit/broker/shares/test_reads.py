@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from moldau._native.records import Record
-from moldau.broker.shares.reading import cut, open_content
+from moldau.broker.shares.reads import cut, open_content
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.records.batch import TRANSACTIONAL, build_batch
 from moldau.records.control import build_end_transaction

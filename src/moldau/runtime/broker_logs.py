@@ -1,4 +1,4 @@
-"""The broker's port to its logs: reads on the loop what is in memory, and the rest in threads."""
+"""The logs of a broker, as its handlers append to them and read them: cold reads in threads."""
 
 import asyncio
 import errno
@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.kernel.disk import (
     Buffer,
     DiskColdError,
@@ -33,8 +33,8 @@ class _Cold(NamedTuple):
     into: memoryview
 
 
-class PartitionReader:
-    """`LogsPort` over a store of logs."""
+class BrokerLogs:
+    """`LogsPort` over a store of logs: appends, reads and deletes records."""
 
     def __init__(
         self, store: LogStore, flush: Callable[[], None], pool: BufferPool | None = None
@@ -108,7 +108,7 @@ class PartitionReader:
 
     # Reading.
 
-    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+    def load(self, pieces: Sequence[Piece], then: Callable[[LoadedPieces], None]) -> None:
         """Read pieces; what is not in memory, and all of it then, comes later."""
         buffer = self._pool.take(sum(piece.extent.length for piece in pieces))
         contents: list[Buffer | None] = []
@@ -131,7 +131,7 @@ class PartitionReader:
             contents.append(into)
             if filled < extent.length:
                 cold.append(_Cold(number, file, extent.position + filled, into[filled:]))
-        loaded = Loaded(contents, partial(self._pool.give_back, buffer))
+        loaded = LoadedPieces(contents, partial(self._pool.give_back, buffer))
         if cold:
             self._spawn(self._load_cold(pieces, cold, contents, partial(then, loaded)))
         else:

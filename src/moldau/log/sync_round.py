@@ -1,4 +1,4 @@
-"""What one group commit of a log directory makes durable."""
+"""What is synced together in one log directory: databases call it a group commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from moldau.log.dirty import Dirty
 from moldau.log.partition import PartitionLog
 
 
-class PartitionCommit(NamedTuple):
-    """A partition's share."""
+class PartitionSync(NamedTuple):
+    """A partition's share of a round."""
 
     partition: TopicPartition
     log: PartitionLog
@@ -18,7 +18,7 @@ class PartitionCommit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class SyncRound:
     """First the files are synced, then small files replaced, then the directories' names synced.
 
     What is missing by then was removed or renamed together with its partition, which is fine.
@@ -27,7 +27,7 @@ class Commit:
     files: Sequence[str] = ()
     replacements: Sequence[tuple[str, bytes]] = ()
     directories: Sequence[str] = ()
-    partitions: Sequence[PartitionCommit] = ()
+    partitions: Sequence[PartitionSync] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from moldau.broker.shares.sessions import Partition
+from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset, TopicId
 from moldau.protocol.errors import ErrorCode
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moldau.broker.broker import Broker
     from moldau.broker.shares.partition import LedShare
 
-Outcomes = Mapping[Partition, Refusal | None]
+AcknowledgementOutcomes = Mapping[SharedPartition, Refusal | None]
 
 
 class AcknowledgementBatch(Protocol):
@@ -30,15 +30,15 @@ def acknowledge(
     broker: "Broker",
     group_id: str,
     member_id: str,
-    said: Mapping[Partition, Sequence[AcknowledgementBatch]],
+    said: Mapping[SharedPartition, Sequence[AcknowledgementBatch]],
     *,
     may_renew: bool,
-    then: Callable[[Outcomes], None],
+    then: Callable[[AcknowledgementOutcomes], None],
 ) -> None:
     """Have acknowledgements stored; `then` gets the outcome of each partition when all are."""
-    outcomes: dict[Partition, Refusal | None] = {}
+    outcomes: dict[SharedPartition, Refusal | None] = {}
 
-    def answered(partition: Partition, refusal: Refusal | None) -> None:
+    def answered(partition: SharedPartition, refusal: Refusal | None) -> None:
         outcomes[partition] = refusal
         if len(outcomes) == len(said):
             then(outcomes)
@@ -56,7 +56,7 @@ def acknowledge(
             share.acknowledge(member_id, checked, done)
 
 
-def _find(broker: "Broker", group_id: str, partition: Partition) -> "LedShare":
+def _find(broker: "Broker", group_id: str, partition: SharedPartition) -> "LedShare":
     topic_id, index = partition
     if broker.image.topics.find_by_id(topic_id) is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")

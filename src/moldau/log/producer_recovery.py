@@ -9,12 +9,12 @@ from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.config import FOREVER
 from moldau.log.errors import CorruptLogError, CorruptSnapshotError
+from moldau.log.extents import segment_number_of
 from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.producer_snapshots import decode_snapshot
 from moldau.log.producers import Producers
-from moldau.log.reading import segment_number_of
-from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import Segment
+from moldau.log.segment_scan import read_whole, scan_segment
 from moldau.log.unstable import CompletedTransaction
 
 

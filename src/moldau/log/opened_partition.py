@@ -11,7 +11,7 @@ from moldau.log.errors import MalformedFileError
 from moldau.log.identity import PARTITION_METADATA, parse_partition_metadata
 from moldau.log.index_pages import PageCache
 from moldau.log.recovery import recover_log
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.log.state import LogState, Notice, SegmentMaker
 from moldau.log.survey import Survey
 

@@ -7,13 +7,13 @@ import os
 import pytest
 
 from moldau._native.records import check_batches
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import Durability, LogConfig
-from moldau.log.reading import Extent, Isolation
+from moldau.log.extents import Extent, Isolation
+from moldau.runtime.broker_logs import BrokerLogs
 from moldau.runtime.buffer_pool import SMALL_BYTES, BufferPool
-from moldau.runtime.partition_reader import PartitionReader
 from tests.stores import TOPIC_ID, Broker, add, open_store
 from tests.unit.runtime.test_log_store import scenario
 
@@ -47,8 +47,8 @@ def piece(store, partition: TopicPartition, offset: int = 0) -> Piece:
     return Piece(partition, read.extent)
 
 
-async def load(reader: PartitionReader, *pieces: Piece) -> Loaded:
-    done: asyncio.Future[Loaded] = asyncio.get_running_loop().create_future()
+async def load(reader: BrokerLogs, *pieces: Piece) -> LoadedPieces:
+    done: asyncio.Future[LoadedPieces] = asyncio.get_running_loop().create_future()
     reader.load(pieces, done.set_result)
     return await asyncio.wait_for(done, 10)
 
@@ -79,15 +79,13 @@ def filled(durability=Durability.PAGE_CACHE, config=None):
 @filled()
 async def test_what_is_in_memory_is_read_at_once(store, monkeypatch):
     loaded = []
-    PartitionReader(store, lambda: None).load(
-        [piece(store, P[0]), piece(store, P[1], 2)], loaded.append
-    )
+    BrokerLogs(store, lambda: None).load([piece(store, P[0]), piece(store, P[1], 2)], loaded.append)
     assert [offsets(content) for content in loaded[0].contents] == [[0, 1, 2], [2]]
 
 
 @filled(Durability.MEMORY)
 async def test_logs_in_memory(store, monkeypatch):
-    loaded = await load(PartitionReader(store, lambda: None), piece(store, P[0]))
+    loaded = await load(BrokerLogs(store, lambda: None), piece(store, P[0]))
     assert offsets(loaded.contents[0]) == [0, 1, 2]
 
 
@@ -97,7 +95,7 @@ def test_what_is_cold_is_read_in_a_thread(partly, tmp_path, monkeypatch):
     async def test(store, monkeypatch):
         pieces = [piece(store, partition) for partition in P]
         cold = Cold(monkeypatch, partly=partly)
-        loaded = await load(PartitionReader(store, lambda: None), *pieces)
+        loaded = await load(BrokerLogs(store, lambda: None), *pieces)
         assert [offsets(content) for content in loaded.contents] == [[0, 1, 2]] * 2
         assert cold.waited == 2
 
@@ -116,7 +114,7 @@ async def test_a_file_system_that_cannot_say(store, monkeypatch):
         return preadv(fd, buffers, position)
 
     monkeypatch.setattr(os, "preadv", unable)
-    reader = PartitionReader(store, lambda: None)
+    reader = BrokerLogs(store, lambda: None)
     for _ in range(2):
         loaded = await load(reader, wanted)
         assert offsets(loaded.contents[0]) == [0, 1, 2]
@@ -127,8 +125,8 @@ async def test_a_file_system_that_cannot_say(store, monkeypatch):
 async def test_a_file_may_go_while_it_is_read(store, monkeypatch):
     wanted = piece(store, P[0])
     Cold(monkeypatch)
-    loaded: list[Loaded] = []
-    PartitionReader(store, lambda: None).load([wanted], loaded.append)
+    loaded: list[LoadedPieces] = []
+    BrokerLogs(store, lambda: None).load([wanted], loaded.append)
     await store.delete(P[0])
     async with asyncio.timeout(10):
         while not loaded:
@@ -140,7 +138,7 @@ async def test_a_file_may_go_while_it_is_read(store, monkeypatch):
 async def test_a_file_that_is_too_short_costs_its_partition_only(store, monkeypatch):
     good, (_, extent) = piece(store, P[0]), piece(store, P[1])
     bad = Piece(P[1], Extent(extent.path, extent.position, extent.length + 1))
-    loaded = await load(PartitionReader(store, lambda: None), bad, good)
+    loaded = await load(BrokerLogs(store, lambda: None), bad, good)
     assert loaded.contents[0] is None
     assert offsets(loaded.contents[1]) == [0, 1, 2]
     assert [partition for partition in P if partition in store.hosts[0].core.closed] == [P[1]]
@@ -153,14 +151,14 @@ async def test_a_failing_device_takes_the_directory_offline(store, monkeypatch):
 
     wanted = piece(store, P[0])
     monkeypatch.setattr(os, "preadv", fail)
-    loaded = await load(PartitionReader(store, lambda: None), wanted)
+    loaded = await load(BrokerLogs(store, lambda: None), wanted)
     assert loaded.contents == [None]
     assert not store.hosts[0].is_online
 
 
 @filled()
 async def test_memory_is_used_again_when_it_was_sent_and_not_before(store, monkeypatch):
-    reader = PartitionReader(store, lambda: None)
+    reader = BrokerLogs(store, lambda: None)
     first = await load(reader, piece(store, P[0]))
     second = await load(reader, piece(store, P[1], 1))
     assert first.contents[0].obj is not second.contents[0].obj
@@ -173,7 +171,7 @@ async def test_memory_is_used_again_when_it_was_sent_and_not_before(store, monke
 
 @filled()
 async def test_what_a_look_missed_is_brought_into_memory(store, monkeypatch):
-    reader = PartitionReader(store, lambda: None)
+    reader = BrokerLogs(store, lambda: None)
     extent = piece(store, P[0]).extent
     for partition in (P[0], TopicPartition("gone", 0)):
         warmed = asyncio.Event()
@@ -184,16 +182,14 @@ async def test_what_a_look_missed_is_brought_into_memory(store, monkeypatch):
 @filled()
 async def test_what_a_look_missed_may_have_another_name_by_now(store, monkeypatch):
     warmed = asyncio.Event()
-    PartitionReader(store, lambda: None).warm(
-        P[0], DiskColdError("t-0/moved.log", 0, 100), warmed.set
-    )
+    BrokerLogs(store, lambda: None).warm(P[0], DiskColdError("t-0/moved.log", 0, 100), warmed.set)
     await asyncio.wait_for(warmed.wait(), 10)
     assert store.get(P[0])
 
 
 @filled(config=LogConfig(segment_bytes=30_000))
 async def test_records_are_deleted(store, monkeypatch):
-    reader = PartitionReader(store, lambda: None)
+    reader = BrokerLogs(store, lambda: None)
     for partition, before, expected in (
         (P[0], 2, 2),
         (P[0], 99, None),

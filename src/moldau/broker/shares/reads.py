@@ -8,13 +8,13 @@ from moldau.broker.shares.partition import LedShare
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
+from moldau.log.extents import Isolation, Read
 from moldau.log.markers import find_marker
-from moldau.log.reading import Isolation, Read
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import Acquired, Fetched, Span
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.broker_view import BrokerView
 
 READ_COMMITTED: Final = "read_committed"
 
@@ -38,7 +38,7 @@ class ColdShareError(Exception):
         self.cold = cold
 
 
-def find_read(broker: "Broker", share: LedShare, bytes_max: int) -> ShareRead | None:
+def find_read(broker: "BrokerView", share: LedShare, bytes_max: int) -> ShareRead | None:
     """Find what a member could acquire, None if there is nothing, or not for now."""
     partition, log = share.partition, share.replica.log
     if partition is None or log is None or share.is_read:

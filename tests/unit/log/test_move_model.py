@@ -7,9 +7,9 @@ import pytest
 
 from moldau._native.records import check_batches
 from moldau.kernel.ids import Offset, TopicPartition
-from moldau.log import moving
+from moldau.log import move
 from moldau.log.folders import FolderState, parse_folder
-from moldau.log.moving import Move, Stage
+from moldau.log.move import Move, Stage
 from moldau.log.partition import PartitionLog
 from moldau.log.producers import Origin
 from moldau.records.batch import validate
@@ -108,10 +108,10 @@ class Model:
         self.commit_all(self.random.choice(self.hosts))
 
     def commit_all(self, host: Host) -> None:
-        while host.commit():
+        while host.sync():
             pass
         log = self.log
-        log.advance_high_watermark(log.stored_offset)
+        log.advance_high_watermark(log.durable_offset)
         self.acknowledged |= {
             base: data for base, data in self.stored().items() if base < log.high_watermark
         }
@@ -212,7 +212,7 @@ class Model:
             [self.here] = copies
             self.host.core.futures.discard(P)
             self.host.core.promote(P)
-            while self.host.commit():
+            while self.host.sync():
                 pass
         else:
             assert not self.acknowledged, "the log is lost"
@@ -220,7 +220,7 @@ class Model:
             self.hosts[0].create(P)
         if P not in self.host.core.topic_ids:
             self.host.core.set_topic_id(P, TOPIC_ID)
-        self.log.advance_high_watermark(self.log.stored_offset)
+        self.log.advance_high_watermark(self.log.durable_offset)
         self.check()
 
     def resume(self, target: Host) -> None:
@@ -228,12 +228,12 @@ class Model:
         if move.is_resumable:
             target.truncate(P, self.log.log_end)
             target.core.sync_soon(P)
-            while target.commit():
+            while target.sync():
                 pass
         else:
             target.core.delete(P)
             # As a broker waits for it: a copy that comes back has other records than the log.
-            while target.commit():
+            while target.sync():
                 pass
 
     # Laws.
@@ -262,13 +262,13 @@ def names_of(host: Host) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_nothing_acknowledged_is_lost(seed: int, monkeypatch) -> None:
-    monkeypatch.setattr(moving, "SLICE_BYTES", 600)
+    monkeypatch.setattr(move, "SLICE_BYTES", 600)
     Model(seed).run()
 
 
 def test_logs_do_move(monkeypatch) -> None:
     """The model would see nothing if no move came to its end."""
-    monkeypatch.setattr(moving, "SLICE_BYTES", 600)
+    monkeypatch.setattr(move, "SLICE_BYTES", 600)
     models = [Model(seed) for seed in range(20)]
     for model in models:
         model.run()
@@ -284,7 +284,7 @@ class Hasty(Model):
 
 
 def test_the_model_sees_a_copy_that_was_not_synced(monkeypatch) -> None:
-    monkeypatch.setattr(moving, "SLICE_BYTES", 600)
+    monkeypatch.setattr(move, "SLICE_BYTES", 600)
 
     def run() -> None:
         for seed in range(200):

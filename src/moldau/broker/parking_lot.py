@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from moldau.broker.deadlines import Deadlines
+from moldau.broker.deadlines import ExpiryQueue
 from moldau.broker.ports import Environment
 
 LOOKS_PER_TURN: Final = 128
@@ -10,7 +10,7 @@ LOOKS_PER_TURN: Final = 128
 
 
 class Parked(Protocol):
-    """Something that waits, in vain until its deadline or for something that wakes it."""
+    """A held fetch: it waits until its deadline, or until something wakes it."""
 
     is_done: bool
     """Whether it waits no longer."""
@@ -22,14 +22,14 @@ class Parked(Protocol):
         """Go on with what there is."""
 
 
-class Parking:
-    """Those that wait: woken as often as something happens, they look again once per turn."""
+class ParkingLot:
+    """Holds parked fetches: woken as often as something happens, they look again once per turn."""
 
     __slots__ = ("_deadlines", "_environment", "_is_settling", "_woken")
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._deadlines = Deadlines(environment)
+        self._deadlines = ExpiryQueue(environment)
         self._woken: dict[Parked, None] = {}
         self._is_settling = False
 

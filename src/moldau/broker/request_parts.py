@@ -1,16 +1,16 @@
-"""Requests in parts: each is asked of somebody else, and one answer tells of all."""
+"""Requests in parts: each part is asked of another shard, and one answer tells of all."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from moldau.broker.calls import Call
 
-Then = Callable[[object], None]
+PartDone = Callable[[object], None]
 """Gets what a part is answered with."""
 
 
 def gather(
-    call: Call, parts: Sequence[Callable[[Then], None]], then: Callable[[list[object]], None]
+    call: Call, parts: Sequence[Callable[[PartDone], None]], then: Callable[[list[object]], None]
 ) -> None:
     """Begin all parts; `then` gets their outcomes in the parts' order, when all are there."""
     outcomes: dict[int, object] = {}

@@ -8,8 +8,8 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.directory import LogDirectory
+from moldau.log.extents import Extent, Isolation, segment_number_of
 from moldau.log.partition import PartitionLog
-from moldau.log.reading import Extent, Isolation, segment_number_of
 
 SLICE_BYTES: Final = 256 << 10
 
@@ -34,7 +34,7 @@ class Move:
 
     Before `retire` the copy is synced, and before `promote` and `finish` the name that changed, so
     that after a crash there is either the old log, with all that was acknowledged, or only the
-    copy, with the same. In between the copy vouches for nothing that the old log has not stored.
+    copy, with the same. In between the copy vouches for nothing that is not durable in the old log.
     There are never two folders with the log's name.
     """
 
@@ -122,7 +122,7 @@ class Move:
         copy = self.copy
         batches = read_batches(data)
         size = batches[-1].position + batches[-1].size
-        copy.append_stored(memoryview(data)[:size], batches, now=now)
+        copy.append_assigned(memoryview(data)[:size], batches, now=now)
         copy.write()
         copy.advance_high_watermark(self.log.high_watermark)
         self.target.note_change(self.partition, now)
@@ -135,7 +135,7 @@ class Move:
         assert self.stage is Stage.COPYING, self.stage
         log, copy = self.log, self.copy
         copy.succeed(log, now)
-        copy.hold(log.stored_offset)
+        copy.hold(log.durable_offset)
         self.target.futures.discard(self.partition)
         cleaned_to = self.source.cleaned_to(self.partition)
         if cleaned_to is not None:
@@ -159,7 +159,7 @@ class Move:
         self.stage = Stage.PROMOTED
 
     def finish(self) -> PartitionLog:
-        """Let the log vouch for what it stores; return it."""
+        """Let the log vouch for what is durable in it; return it."""
         assert self.stage is Stage.PROMOTED, self.stage
         self.copy.release()
         return self.copy

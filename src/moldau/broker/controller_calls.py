@@ -46,8 +46,8 @@ def decide(
 ) -> None:
     """Have a command decided for a call; `then` gets the answer, or why there is none.
 
-    That is REQUEST_TIMED_OUT when the time is up; the decision stands. NOT_CONTROLLER, when nobody
-    decides, makes clients look for a controller and try again; after UNKNOWN_SERVER_ERROR they
+    That is REQUEST_TIMED_OUT when the time is up; the decision stands. NOT_CONTROLLER, when no
+    node decides, makes clients look for a controller and try again; after UNKNOWN_SERVER_ERROR they
     give up.
     """
     is_done = False
