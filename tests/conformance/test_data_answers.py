@@ -12,16 +12,26 @@ from moldau.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from moldau.protocol.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from moldau.protocol.messages.fetch import FetchPartition, ForgottenTopic
 from moldau.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from moldau.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from moldau.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from moldau.protocol.schema import Message, Struct
 from tests.conformance.brokers import run_apache, run_moldau
-from tests.conformance.data_script import TOPICS, script, sessions
+from tests.conformance.data_script import TOPICS, fetch, script, sessions, wanted
 from tests.wire import Wire, wait_for
 
 # What differs by nature: words, places, times and what is drawn by lot.
@@ -74,6 +84,45 @@ def _ask_all(wire: Wire) -> Iterator[tuple[str, Message]]:
         answer = _ask(wire, request, version)
         session_id = session_id or answer.session_id
         yield name, answer
+    yield from _replace_a_topic(wire)
+
+
+def _replace_a_topic(wire: Wire) -> Iterator[tuple[str, Message]]:
+    """A session remembers the name that a topic's id had, also when the topic is gone."""
+    name = "replaced"
+    wire.create_topic(name, partitions=2)
+    old = _topic_id(wire, name)
+
+    def in_session(epoch: int, *partitions: FetchPartition, **fields: Any) -> Any:
+        request = fetch(fields.pop("topic_id", old), *partitions, session_epoch=epoch, **fields)
+        request.topics = request.topics if partitions else ()
+        return _ask(wire, request, 18)
+
+    answer = in_session(0, wanted(0), wanted(1))
+    yield "session of a topic", answer
+    session = {"session_id": answer.session_id}
+    delete = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=30_000)
+    wire.call(delete, DeleteTopicsResponse, 6)
+    wait_for(lambda: not _topic_id(wire, name))
+    yield "session of a deleted topic", in_session(1, **session)
+    yield "session, more of a deleted topic", in_session(2, wanted(7), **session)
+    yield "fetch of a deleted topic", in_session(-1, wanted(0))
+    wire.create_topic(name, partitions=2)
+    new = _topic_id(wire, name)
+    yield "session of a topic that is there again", in_session(3, **session)
+    forgotten = [ForgottenTopic(topic_id=old, partitions=[7])]
+    yield "session with less", in_session(4, forgotten_topics_data=forgotten, **session)
+    yield "session of both topics", in_session(5, wanted(0), topic_id=new, **session)
+    forgotten = [ForgottenTopic(topic_id=old, partitions=[0, 1])]
+    yield "session of the new one", in_session(6, forgotten_topics_data=forgotten, **session)
+
+
+def _topic_id(wire: Wire, name: str) -> bytes:
+    """Return a topic's id, nothing if there is no such topic."""
+    asked = [MetadataRequestTopic(name=name)]
+    request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+    [topic] = wire.call(request, MetadataResponse, 12).topics
+    return b"" if topic.error_code else bytes(topic.topic_id)
 
 
 def _create_topics(wire: Wire) -> dict[str, bytes]:
