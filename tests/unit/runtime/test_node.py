@@ -19,6 +19,7 @@ from moldau.controller.commands import (
 from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.errors import StorageFullError
+from moldau.metadata import features
 from moldau.metadata.snapshot import find_snapshot_id
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_configs
@@ -340,6 +341,20 @@ async def test_the_broker_is_registered_and_leaves(tmp_path: Path):
     async with running(tmp_path) as node:
         assert node.broker.image.brokers.find(1).broker_epoch > epoch
         assert node._store.hosts[0].previous_epoch == epoch
+
+
+@scenario
+async def test_a_directory_of_an_earlier_release_has_more_features(tmp_path: Path, monkeypatch):
+    earlier = (*features._DEFAULTS, (29, "streams.version", 1))
+    monkeypatch.setattr(features, "_DEFAULTS", earlier)
+    async with running(tmp_path, metadata_version="4.4") as node:
+        await create(node, "rivers")
+    monkeypatch.undo()
+    async with running(tmp_path) as node:
+        levels = node.broker.image.levels
+        assert (levels["metadata.version"], levels["streams.version"]) == (33, 1)
+        assert not node.broker.image.brokers.find(1).fenced
+        assert node.broker.replicas.get(TopicPartition("rivers", 0)).log is not None
 
 
 @scenario
