@@ -1,7 +1,7 @@
 """The same requests of an administrator, answered by Apache Kafka 4.3.1 and by us."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message, Struct
 from tests.conformance.admin_script import administer
 from tests.conformance.brokers import run_apache, run_moldau
+from tests.conformance.security_script import ask_about_security
 from tests.wire import Wire
 
 SETTINGS: Final = {"num.partitions": "1"}
@@ -47,7 +48,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Mess
     for run in (run_apache, run_moldau):
         directory: Path = tmp_path_factory.mktemp("node")
         with run(directory, SETTINGS) as broker, Wire(broker.host, broker.port) as wire:
-            both.append(administer(wire, str(directory / "data")))
+            answered = administer(wire, str(directory / "data"))
+            both.append({**answered, **ask_about_security(wire)})
     kafkas, ours = both
     assert kafkas.keys() == ours.keys()
     return {name: (kafkas[name], ours[name]) for name in kafkas}
@@ -92,6 +94,32 @@ def test_features_are_refused_in_the_same_words(
 def _without_latest_level(text: str | None) -> str | None:
     """Leave out the latest level of metadata.version, which is that of 4.4 here."""
     return text and re.sub(r"(feature metadata\.version.* versions 7)-\d+", r"\1", text)
+
+
+def test_what_security_would_do_is_refused_in_the_same_words(
+    answers: Mapping[str, tuple[Message, Message]],
+) -> None:
+    texts = {
+        name: [sorted(map(str, _texts(each))) for each in both]
+        for name, both in answers.items()
+        if re.match(r"\w+(Acls|ClientQuotas|UserScramCredentials)Request", name)
+    }
+    assert len(texts) > 200
+    assert {name: both for name, both in texts.items() if both[0] != both[1]} == {}
+
+
+def _texts(value: Any) -> Iterator[str | None]:
+    """Walk the error messages of an answer."""
+    if isinstance(value, Struct):
+        for field in value._fields:
+            part = getattr(value, field.name)
+            if field.name == "error_message":
+                yield part
+            else:
+                yield from _texts(part)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _texts(item)
 
 
 def test_streams_groups_are_not_offered(answers: Mapping[str, tuple[Message, Message]]) -> None:

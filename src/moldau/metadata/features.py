@@ -91,6 +91,7 @@ LOWEST_LEVEL: Final = LEVELS[0].level
 LATEST_LEVEL: Final = LEVELS[-1].level
 
 # The first levels that have what their names say.
+SCRAM: Final = 11
 LEADER_EPOCH_STAYS_ON_SHRINK: Final = 12
 TRANSACTIONS: Final = 13
 CONTROLLER_REGISTRATIONS: Final = 15

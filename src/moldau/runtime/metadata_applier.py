@@ -20,6 +20,7 @@ from moldau.metadata.topics import Partition, Topic, is_reserved
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import (
     AbortTransactionRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -224,6 +225,8 @@ class MetadataApplier:
                 touched.resources[resource] = None
                 if resource.type == ResourceType.TOPIC and record.value is not None:
                     touched.configs.setdefault(resource.name, {})[record.name] = record.value
+            case ClientQuotaRecord(remove=False):
+                logger.warning("the quota %s is kept, and not enforced yet", record.key)
             case PartitionRecord():
                 await self._declare(record)
             case PartitionChangeRecord():
