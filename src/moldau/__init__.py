@@ -1,4 +1,4 @@
-"""Moldau: Kafka's whole platform as one Python package.
+"""Moldau: Kafka in Python: a broker, a client, commands, and pipelines on Spark.
 
     import moldau
 

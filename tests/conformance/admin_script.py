@@ -18,6 +18,8 @@ from moldau.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from moldau.protocol.messages.api_versions import ApiVersionsRequest
+from moldau.protocol.messages.create_acls import CreateAclsRequest
+from moldau.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -29,12 +31,15 @@ from moldau.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from moldau.protocol.messages.delete_acls import DeleteAclsRequest
 from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from moldau.protocol.messages.describe_acls import DescribeAclsRequest
 from moldau.protocol.messages.describe_cluster import DescribeClusterRequest
 from moldau.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from moldau.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from moldau.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -50,6 +55,7 @@ from moldau.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from moldau.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from moldau.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from moldau.protocol.messages.find_coordinator import FindCoordinatorRequest
 from moldau.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from moldau.protocol.messages.list_config_resources import ListConfigResourcesRequest
@@ -59,6 +65,7 @@ from moldau.protocol.messages.list_partition_reassignments import (
 )
 from moldau.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from moldau.protocol.messages.push_telemetry import PushTelemetryRequest
+from moldau.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from moldau.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from moldau.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.schema import Message
@@ -75,6 +82,13 @@ FIRST: Final = {
     DescribeConfigsRequest: 1,
     AlterReplicaLogDirsRequest: 1,
     DescribeLogDirsRequest: 1,
+    DescribeAclsRequest: 1,
+    CreateAclsRequest: 1,
+    DeleteAclsRequest: 1,
+    CreateDelegationTokenRequest: 1,
+    RenewDelegationTokenRequest: 1,
+    ExpireDelegationTokenRequest: 1,
+    DescribeDelegationTokenRequest: 1,
 }
 
 
@@ -559,6 +573,18 @@ def quorum_and_features(admin: Administrator) -> None:
     update("all or none", ("group.version", 1, 1), ("nope", 1, 1))
     update("the quorum's", ("kraft.version", 1, 1))
     update("the quorum's, down", ("kraft.version", 0, 3))
+    update("the quorum's, down, not said so", ("kraft.version", 0, 1))
+    update("unknown and 0", ("nope", 0, 1))
+    update("too low", ("metadata.version", 3, 3))
+    update("a downgrade that is not said to be one", ("group.version", 0, 1))
+    update("too high a level of another", ("transaction.version", 3, 1))
+    update("an unknown kind, 0", ("metadata.version", 30, 0))
+    update("no time", ("group.version", 1, 1), timeout_ms=0)
+    update("twice", ("group.version", 1, 1), ("group.version", 1, 1))
+    update("lowered", ("transaction.version", 1, 2))
+    update("raised by a downgrade", ("transaction.version", 2, 2))
+    update("raised by an unsafe downgrade", ("transaction.version", 2, 3))
+    update("raised", ("transaction.version", 2, 1))
     features("features with the quorum's")
     for broker_id in (7, -1):
         admin.ask(f"broker {broker_id}", UnregisterBrokerRequest(broker_id=broker_id))

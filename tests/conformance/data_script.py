@@ -1,7 +1,7 @@
 """Requests that produce, fetch and ask about offsets, the wrong ones above all."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from moldau._native.records import Record
@@ -36,7 +36,8 @@ from moldau.protocol.messages.produce import (
 )
 from moldau.protocol.schema import Message
 from moldau.records.batch import CONTROL, TRANSACTIONAL, build_batch
-from moldau.records.compression import Codec
+from moldau.records.compression import Codec, compress
+from tests.reference import records as reference
 
 TOPICS: Final = {
     "plain": {},
@@ -45,11 +46,15 @@ TOPICS: Final = {
     "small": {"max.message.bytes": "500"},
     "append-time": {"message.timestamp.type": "LogAppendTime"},
     "safe": {"min.insync.replicas": "2"},
+    "numbered": {},
 }
 """Two partitions each."""
 NOW: Final = int(time.time() * 1000)
 DAY: Final = 86_400_000
 NOWHERE: Final = b"?" * 16
+WRONG_DELTAS: Final = ([0, 0, 0], [2, 1, 0], [0, 2, 4], [0, -1, -2], [1, 2, 3], [0, 1, 1])
+"""Offset deltas of three records, as no client should write them."""
+COMPRESSED: Final = "produce compressed offset deltas"
 
 Asked = tuple[str, Message, int]
 """What it is about, the request and its version."""
@@ -68,6 +73,18 @@ def script(ids: dict[str, bytes]) -> Iterator[Asked]:
 def batch(count: int = 1, *, key: bytes | None = b"k", timestamp: int = NOW, **fields) -> bytes:
     """Build a client's batch."""
     return build_batch([Record(n, timestamp, key, b"v" * 20) for n in range(count)], **fields)
+
+
+def numbered(deltas: Sequence[int], codec: Codec = Codec.NONE, **fields: int) -> bytes:
+    """Build a batch with these offset deltas; the header says 0, 1, 2, ... unless told."""
+    records = [reference.Record(delta, NOW, b"k", b"v%d" % n) for n, delta in enumerate(deltas)]
+    fields = {"last_offset_delta": len(deltas) - 1, **fields}
+    plain = reference.build(records, **fields)
+    if codec is Codec.NONE:
+        return plain
+    header = reference.Header(*reference.HEADER.unpack_from(plain))
+    payload = bytes(compress(codec, plain[reference.HEADER_SIZE :]))
+    return reference.encode_batch(header._replace(attributes=codec), payload)
 
 
 def produce(*records: bytes, topic: str = "plain", index: int = 0, **fields) -> ProduceRequest:
@@ -120,6 +137,29 @@ def _produces(ids: dict[str, bytes]) -> Iterator[Asked]:
     yield "produce zstd", produce(batch(codec=Codec.ZSTD)), 7
     yield "produce zstd too early", produce(batch(codec=Codec.ZSTD)), 6
     yield "produce outside of a transaction", produce(batch(**transactional)), 11
+    yield from _deltas()
+
+
+def _deltas() -> Iterator[Asked]:
+    def sent(data: bytes) -> Message:
+        return produce(data, topic="numbered")
+
+    for deltas in WRONG_DELTAS:
+        yield f"produce offset deltas {deltas}", sent(numbered(deltas)), 11
+    for name, fields in (
+        ("a last one too large", {"last_offset_delta": 4}),
+        ("a last one too small", {"last_offset_delta": 0}),
+        ("too few records", {"record_count": 4, "last_offset_delta": 3}),
+        ("too many records", {"record_count": 2, "last_offset_delta": 1}),
+    ):
+        yield f"produce offset deltas with {name}", sent(numbered([0, 0, 0], **fields)), 11
+        yield f"produce compressed with {name}", sent(numbered([0, 0, 0], Codec.GZIP, **fields)), 11
+    for number, sequence in enumerate((0, 3, 3, 7, 6)):
+        producer = {"producer_id": 99, "producer_epoch": 0, "base_sequence": sequence}
+        yield f"produce {number}. of a producer", sent(numbered([0, 0, 0], **producer)), 11
+    for deltas in WRONG_DELTAS:
+        for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
+            yield f"{COMPRESSED} {deltas} {codec.name}", sent(numbered(deltas, codec)), 11
 
 
 def _sequences() -> Iterator[Asked]:

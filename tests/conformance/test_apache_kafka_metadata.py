@@ -386,7 +386,10 @@ def test_its_snapshots_and_what_follows_make_the_whole(remains: Remains) -> None
 
 def test_its_formatted_files(remains: Remains) -> None:
     bootstrap = read_snapshot((remains.data / BOOTSTRAP_FILE).read_bytes())
-    assert bootstrap.records == bootstrap_records(LEVEL)
+    # Groups of Kafka Streams' own protocol are not served here.
+    served = [record for record in bootstrap.records if record.name != "streams.version"]
+    assert served == bootstrap_records(LEVEL)
+    assert len(served) == len(bootstrap.records) - 1
     written = (remains.log / "quorum-state").read_bytes()
     election = parse_quorum_state(written)
     assert election == Election(epoch=election.epoch, leader_id=1)

@@ -20,7 +20,8 @@ GROUP = "g"
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker() as running:
+    # Dead letters come with share.version 2.
+    with Broker(settings={"metadata.version": "4.4"}) as running:
         yield running
 
 
@@ -202,7 +203,10 @@ def test_dead_letters_that_nobody_takes(broker: Broker, topic: str) -> None:
 
 def test_a_topic_for_dead_letters_is_made() -> None:
     letters = "dlq.made"
-    settings = {"errors.deadletterqueue.auto.create.topics.enable": "true"}
+    settings = {
+        "metadata.version": "4.4",
+        "errors.deadletterqueue.auto.create.topics.enable": "true",
+    }
     with Broker(settings=settings) as broker, Wire(broker.host, broker.port) as wire:
         topic = broker.topic()
         produce(wire, topic, 1)

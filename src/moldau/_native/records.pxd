@@ -44,6 +44,7 @@ cdef extern from "walk.h" nogil:
         WALK_LEFT_OVER
         WALK_COUNT
         WALK_OFFSET_RANGE
+        WALK_OFFSET_DELTA
         RECORD_SIZE_MIN
 
     ctypedef struct record_walk:

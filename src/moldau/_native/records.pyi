@@ -112,7 +112,13 @@ def check_batches(
 
     A compressed batch comes without stats: decompress it through a `RecordWalk`. Unlike
     `read_batches`, a partial batch at the end is an error. `CorruptBatchError`,
-    `InvalidRecordError`.
+    `InvalidRecordError`, of which `OffsetDeltaError` is one.
+    """
+
+def number_records(data: Buffer) -> bytearray | None:
+    """Return the one uncompressed batch in `data` with the offset deltas 0, 1, 2, ...
+
+    None if it is not one, or has no records in it: `check_batches` says what is wrong with it.
     """
 
 def patch_offsets(

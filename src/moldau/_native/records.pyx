@@ -13,11 +13,14 @@ from moldau._native.encode cimport (
     slice_put, slice_size, varint_size,
 )
 
-from moldau.kernel.errors import CorruptBatchError, InvalidRecordError, ProtocolError
+from moldau.kernel.errors import (
+    CorruptBatchError, InvalidRecordError, OffsetDeltaError, ProtocolError,
+)
 
 cdef extern from "batch.h" nogil:
     enum:
         BATCH_BASE_OFFSET
+        BATCH_LENGTH
         BATCH_LEADER_EPOCH
         BATCH_CRC
         BATCH_ATTRIBUTES
@@ -25,6 +28,12 @@ cdef extern from "batch.h" nogil:
     void store_be16(uint8_t *p, uint16_t x)
     void store_be32(uint8_t *p, uint32_t x)
     void store_be64(uint8_t *p, uint64_t x)
+
+cdef extern from "varint.h" nogil:
+    enum:
+        VARINT32_BYTES_MAX
+    uint8_t *varint_put(uint8_t *p, int64_t x)
+    bint varint32_get(const uint8_t *data, int64_t *position, int64_t end, int64_t *number)
 
 cdef extern from "crc32c.h" nogil:
     void crc32c_initialize()
@@ -200,6 +209,8 @@ cdef int invalid_record(const record_walk *walk) except -1:
     cdef str message = walk_message(walk.error).decode()
     if walk.error in (WALK_COUNT, WALK_OFFSET_RANGE, WALK_LEFT_OVER):
         raise InvalidRecordError(message)
+    if walk.error == WALK_OFFSET_DELTA:
+        raise OffsetDeltaError(f"record {walk.records_done}: {message}")
     raise InvalidRecordError(f"record {walk.records_done}: {message}")
 
 
@@ -268,6 +279,77 @@ def check_batches(data, Py_ssize_t start=0, end=None, *, bint consecutive=True):
     try:
         return check_range(<const uint8_t *>view.buf, start, _end(start, end, view.len), consecutive)
     finally:
+        PyBuffer_Release(&view)
+
+
+cdef int64_t _skip_varint(const uint8_t *data, int64_t position, int64_t end) noexcept:
+    """Return the place behind a varint, or the end."""
+    while position < end:
+        position += 1
+        if data[position - 1] < 0x80:
+            break
+    return position
+
+
+cdef bint _number(byte_buffer *out, const uint8_t *data, int64_t size) except -1:
+    """Copy records with offset deltas 0, 1, 2, ...; say whether they were records."""
+    cdef int64_t position = 0, number = 0, length, end, delta, rest
+    cdef uint8_t *p
+    while position < size:
+        if not varint32_get(data, &position, size, &length):
+            return False
+        end = position + length
+        if length < 0 or end > size:
+            return False
+        delta = _skip_varint(data, position + 1, end)  # behind the attributes and the timestamp
+        rest = _skip_varint(data, delta, end)
+        if rest > end or delta == rest:
+            return False
+        if not buffer_reserve(out, 2 * VARINT32_BYTES_MAX + length):
+            raise MemoryError
+        p = varint_put(out.data + out.size, length - (rest - delta) + varint_size(number))
+        memcpy(p, data + position, delta - position)
+        p = varint_put(p + (delta - position), number)
+        memcpy(p, data + rest, end - rest)
+        out.size = p + (end - rest) - out.data
+        position = end
+        number += 1
+    return True
+
+
+def number_records(data):
+    cdef Py_buffer view
+    cdef batch_header header
+    cdef byte_buffer out
+    cdef const uint8_t *p
+    cdef bytearray numbered
+    memset(&out, 0, sizeof(out))
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        p = <const uint8_t *>view.buf
+        if batch_read(p, view.len, &header) != BATCH_WHOLE or header.size != view.len:
+            return None
+        if header.attributes & ATTRIBUTE_CODEC:
+            return None
+        if not buffer_reserve(&out, header.size):
+            raise MemoryError
+        memcpy(out.data, p, BATCH_HEADER_SIZE)
+        out.size = BATCH_HEADER_SIZE
+        if not _number(&out, p + BATCH_HEADER_SIZE, header.size - BATCH_HEADER_SIZE):
+            return None
+        if out.size > INT32_MAX:
+            return None
+        store_be32(out.data + BATCH_LENGTH, <uint32_t>(out.size - BATCH_LEADER_EPOCH))
+        store_be32(
+            out.data + BATCH_CRC,
+            _crc(0, out.data + BATCH_ATTRIBUTES, out.size - BATCH_ATTRIBUTES),
+        )
+        numbered = bytearray(0)
+        PyByteArray_Resize(numbered, out.size)
+        memcpy(PyByteArray_AS_STRING(numbered), out.data, out.size)
+        return numbered
+    finally:
+        buffer_free(&out)
         PyBuffer_Release(&view)
 
 

@@ -5,12 +5,12 @@ from functools import partial
 from typing import Final
 
 from moldau._native.frames import Produce, ProducePartition, ProduceTopic, encode_produced
-from moldau._native.records import Batch
+from moldau._native.records import Batch, number_records
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
 from moldau.broker.leaders import current_leader, find_endpoint
-from moldau.kernel.errors import CorruptBatchError, ProtocolError
+from moldau.kernel.errors import CorruptBatchError, OffsetDeltaError, ProtocolError
 from moldau.kernel.ids import Offset
 from moldau.log.appender import Appended
 from moldau.log.errors import AppendError
@@ -178,7 +178,15 @@ class AppendRequest:
         try:
             if version < BATCHES_SINCE and magic_of(records) < 2:
                 records = bytearray(up_convert(records))
-            checked = validate(records, bytes_max=opened_bytes_max)
+            try:
+                checked = validate(records, bytes_max=opened_bytes_max)
+            except OffsetDeltaError:
+                # Kafka stores these, and consumers then pass records over: docs/adr/0006.
+                numbered = number_records(records)
+                if numbered is None:
+                    raise
+                records = numbered
+                checked = validate(records, bytes_max=opened_bytes_max)
         except CorruptBatchError as error:
             raise ReplicaError(_corruption(records), str(error)) from error
         except ProtocolError as error:

@@ -74,13 +74,12 @@ class FoundRead(NamedTuple):
 
 def find_replica(broker: Broker, wanted: FetchedPartition) -> Replica:
     """Return the leader of a partition; `ReplicaError` if it is not to be had here."""
-    topic = wanted.topic
-    if not topic:
+    if not wanted.resolved_name:
         known = broker.image.topics.find_by_id(wanted.topic_id)
         if known is None:
             raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
-        topic = known.name
-    replica = broker.replicas.find_leader((topic, wanted.index))
+        wanted.resolved_name = known.name
+    replica = broker.replicas.find_leader((wanted.resolved_name, wanted.index))
     if not wanted.topic and replica.topic_id != wanted.topic_id:
         raise ReplicaError(
             ErrorCode.INCONSISTENT_TOPIC_ID, f"{replica.partition} has another topic id"

@@ -40,6 +40,7 @@ class FetchedPartition:
         "leader_epoch",
         "log_start",
         "max_bytes",
+        "resolved_name",
         "topic",
         "topic_id",
     )
@@ -48,6 +49,8 @@ class FetchedPartition:
         self.topic = topic
         """Empty where the client uses ids."""
         self.topic_id = topic_id
+        self.resolved_name = topic
+        """The name that the id had when it was first known; it stays when the topic is deleted."""
         self.index = partition.partition
         self.high_watermark = -1
         self.log_start = -1

@@ -25,7 +25,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--release-version",
         metavar="RELEASE",
-        help="the release of Kafka whose formats are used, such as 4.3 (default: 4.4)",
+        help="the release of Kafka whose formats are used, such as 4.4 (default: 4.3)",
     )
     return parser
 

@@ -9,10 +9,18 @@ from moldau.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from moldau.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
 from moldau.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from moldau.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+)
+from moldau.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
 )
 from moldau.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -105,6 +113,13 @@ class AllocateProducerIds(Command[AllocateProducerIdsResponse]):
 
 
 @dataclass(frozen=True, slots=True)
+class AlterClientQuotas(Command[AlterClientQuotasResponse]):
+    """Set and remove quotas of users, clients and addresses."""
+
+    request: AlterClientQuotasRequest
+
+
+@dataclass(frozen=True, slots=True)
 class AlterConfigs(Command[AlterConfigsResponse]):
     """Set all configs of resources."""
 
@@ -116,6 +131,13 @@ class AlterPartitionReassignments(Command[AlterPartitionReassignmentsResponse]):
     """Move replicas, or stop moving them."""
 
     request: AlterPartitionReassignmentsRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AlterUserScramCredentials(Command[AlterUserScramCredentialsResponse]):
+    """Set and delete what users prove themselves with."""
+
+    request: AlterUserScramCredentialsRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from moldau.controller import commands
+from moldau.controller.alter_client_quotas import decide_alter_client_quotas
 from moldau.controller.alter_configs import (
     decide_alter_configs,
     decide_incremental_alter_configs,
 )
+from moldau.controller.alter_scram_credentials import decide_alter_user_scram_credentials
 from moldau.controller.assign_directories import decide_assign_directories
 from moldau.controller.broker_lifecycle import (
     decide_heartbeat,
@@ -69,8 +71,10 @@ def _of_request(
 _DECIDE: Final[dict[type[Command[Any]], Callable[[ControlledCluster, Any], Decision[Any]]]] = {
     commands.Activate: decide_activate,
     commands.AllocateProducerIds: _of_request(decide_allocate_producer_ids),
+    commands.AlterClientQuotas: _of_request(decide_alter_client_quotas),
     commands.AlterConfigs: _of_request(decide_alter_configs),
     commands.AlterPartitionReassignments: _of_request(decide_alter_reassignments),
+    commands.AlterUserScramCredentials: _of_request(decide_alter_user_scram_credentials),
     commands.AssignDirectories: _of_request(decide_assign_directories),
     commands.CreateMissingTopics: decide_create_missing_topics,
     commands.CreatePartitions: _of_request(decide_create_partitions),

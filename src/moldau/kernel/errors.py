@@ -13,5 +13,9 @@ class InvalidRecordError(ProtocolError):
     """A batch is whole, but its records break the rules. Kafka's INVALID_RECORD."""
 
 
+class OffsetDeltaError(InvalidRecordError):
+    """The records of a produced batch are not numbered 0, 1, 2, ..."""
+
+
 class CompressionError(ProtocolError):
     """A compressed payload cannot be opened, or is larger than allowed."""

@@ -5,7 +5,6 @@ supports its level can read it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from moldau.protocol.schema import Message
@@ -92,6 +91,7 @@ LOWEST_LEVEL: Final = LEVELS[0].level
 LATEST_LEVEL: Final = LEVELS[-1].level
 
 # The first levels that have what their names say.
+SCRAM: Final = 11
 LEADER_EPOCH_STAYS_ON_SHRINK: Final = 12
 TRANSACTIONS: Final = 13
 CONTROLLER_REGISTRATIONS: Final = 15
@@ -106,8 +106,13 @@ SUPPORTED: Final[Mapping[str, LevelRange]] = {
     GROUP_VERSION: LevelRange(0, 1),
     ELIGIBLE_LEADER_REPLICAS_VERSION: LevelRange(0, 1),
     SHARE_VERSION: LevelRange(0, 2),
-    STREAMS_VERSION: LevelRange(0, 1),
+    STREAMS_VERSION: LevelRange(0, 0),
 }
+"""What is served here, and may be chosen."""
+
+OPENED: Final[Mapping[str, LevelRange]] = {**SUPPORTED, STREAMS_VERSION: LevelRange(0, 1)}
+"""What a cluster may have that a node is part of. Apache Kafka finalizes streams.version 1; the
+requests of KIP-1071 that this allows are not served, and clients see that in ApiVersions."""
 
 # With which level of metadata.version a new cluster gets which level of the others. The level of
 # kraft.version is not among them: it is written by the quorum, not by the controller.
@@ -116,7 +121,6 @@ _DEFAULTS: Final = (
     (24, TRANSACTION_VERSION, 2),
     (26, ELIGIBLE_LEADER_REPLICAS_VERSION, 1),
     (28, SHARE_VERSION, 1),
-    (29, STREAMS_VERSION, 1),
     (31, SHARE_VERSION, 2),
 )
 
@@ -169,47 +173,22 @@ def feature_records(levels: Mapping[str, int]) -> list[FeatureLevelRecord]:
     return [FeatureLevelRecord(name=name, feature_level=levels[name]) for name in names]
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureChange:
-    """A wish to set a feature's level, and whether it may go down."""
-
-    name: str
-    level: int
-    may_lower: bool
+def loses_records(current: int, level: int) -> bool:
+    """Whether a lower level of metadata.version cannot hold what the current one has written."""
+    return any(each.changes_records for each in LEVELS if level < each.level <= current)
 
 
-def refuse_change(change: FeatureChange, levels: Mapping[str, int]) -> str | None:
-    """Say why a supported level must not follow the current `levels`, None if it may."""
-    current = levels.get(change.name, 0)
-    if change.level < current and not change.may_lower:
-        return f"lowering it from {current} has to be asked for as a downgrade"
-    if change.level > current and change.may_lower:
-        return f"raising it from {current} is not a downgrade"
-    if change.name == KRAFT_VERSION and change.level < current:
-        return "it never goes down"
-    if change.name == METADATA_VERSION and change.level < current:
-        lost = [level for level in LEVELS if change.level < level.level <= current]
-        # Not even an unsafe downgrade is possible, in Kafka neither: nothing would rewrite the log.
-        if any(level.changes_records for level in lost):
-            return (
-                f"records written since {name_of_level(current)} came would be lost"
-                f" at {name_of_level(change.level)}"
-            )
-    return None
-
-
-def refuse_combination(levels: Mapping[str, int]) -> str | None:
-    """Say which feature needs a higher metadata.version than it would get, None if none does."""
-    for (name, level), metadata_level in _NEEDS.items():
-        if levels.get(name, 0) >= level and levels[METADATA_VERSION] < metadata_level:
-            needed = name_of_level(metadata_level)
-            return f"{name} {level} needs {METADATA_VERSION} {metadata_level} ({needed})"
-    return None
+def needed_metadata_level(name: str, level: int) -> int:
+    """Return the level of metadata.version that a feature's level needs."""
+    return max(
+        (needed for (each, first), needed in _NEEDS.items() if each == name and level >= first),
+        default=LOWEST_LEVEL,
+    )
 
 
 def refuse_level(name: str, level: int) -> str | None:
     """Say in one line why a log with this level cannot be opened here, None if it can."""
-    supported = SUPPORTED.get(name)
+    supported = OPENED.get(name)
     if supported is None:
         return f"the cluster uses the feature {name} (level {level}), which is not known here"
     if level in supported:

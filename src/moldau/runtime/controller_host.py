@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from moldau.consensus.member import QuorumMember
 from moldau.controller.commands import Command, RegisterBroker, UpdateFeatures
@@ -49,11 +48,29 @@ class Quorum(Protocol):
 
 
 class Change(NamedTuple):
-    """Records that were appended together, and whom to tell when this broker acts on them."""
+    """Records that were appended together, and the callback for when this broker acts on them."""
 
     end_offset: Offset
     records: list[Message]
-    answer: Callable[[], None] | None = None
+    then: ChangeDone | None = None
+    response: Message | None = None
+
+    def answer(self) -> None:
+        """Answer the command whose last records these are."""
+        self._tell(self.response)
+
+    def refuse(self, code: ErrorCode) -> None:
+        """Answer the command with an error: whether it takes effect is not known."""
+        self._tell(code)
+
+    def _tell(self, outcome: Message | ErrorCode | None) -> None:
+        if self.then is None:
+            return
+        try:
+            self.then(outcome)
+        except Exception:
+            # The caller is to blame for it, and what comes next is not.
+            logger.exception("a decision could not be answered")
 
 
 class ControllerHost:
@@ -75,8 +92,10 @@ class ControllerHost:
         self.controller = controller
         self._quorum = quorum
         self._clock = clock
-        self.apply: Callable[[Change], None] = _answer_at_once
-        """Who acts on what is committed, and answers then; whoever starts the node sets it."""
+        self.apply: Callable[[Change], None] = Change.answer
+        """Acts on what is committed, and answers then; the node sets it when it has started."""
+        self.cannot_follow: Callable[[Exception], None] = _ignore
+        """Callback for an image that is not what the log says any more: the node has to end."""
         self._idle_seconds = idle_interval_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._queue: deque[tuple[Command[Any], ChangeDone]] = deque()
@@ -189,8 +208,8 @@ class ControllerHost:
             self._loop.call_soon(self._resume)
             return
         self._decision = None
-        answer = partial(decision.then, decision.response)
-        self._changes.append(Change(self._quorum.end_offset, [], answer))
+        end = self._quorum.end_offset
+        self._changes.append(Change(end, [], decision.then, decision.response))
         self._hand_over()
 
     def _resume(self) -> None:
@@ -202,8 +221,13 @@ class ControllerHost:
         level = self.controller.image.level
         if not self._quorum.propose(encode_records(records, level)):
             return False
-        for record in records:
-            self.controller.replay(record)
+        try:
+            for record in records:
+                self.controller.replay(record)
+        except Exception as error:
+            # The records are in the log, and the image does not have them.
+            self.cannot_follow(error)
+            raise
         self._changes.append(Change(self._quorum.end_offset, records))
         self._appended_at = self._clock().monotonic
         return True
@@ -233,9 +257,7 @@ class ControllerHost:
         """Nothing is decided any more, and what is not committed is never answered otherwise."""
         changes, self._changes = self._changes, deque()
         for change in changes:
-            if change.answer is not None:
-                then = cast("partial[None]", change.answer).func
-                self._loop.call_soon(then, ErrorCode.NOT_CONTROLLER)
+            self._loop.call_soon(change.refuse, ErrorCode.NOT_CONTROLLER)
         if self._decision is not None:
             self._loop.call_soon(self._decision.then, ErrorCode.NOT_CONTROLLER)
             self._decision = None
@@ -299,11 +321,5 @@ class _Sliced:
         self.go_on()
 
 
-def _ignore(_: Message | ErrorCode | None) -> None:
-    """Nobody waits for the answer."""
-
-
-def _answer_at_once(change: Change) -> None:
-    """While a node starts there is nobody yet who acts on changes."""
-    if change.answer is not None:
-        change.answer()
+def _ignore(_: object) -> None:
+    """Do nothing with an answer, or an error."""

@@ -17,9 +17,11 @@ from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.settings.effective import broker_settings
 from moldau.metadata.settings.setting import SettingError
 from moldau.metadata.topics import Partition, Topic, is_reserved
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import (
     AbortTransactionRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -56,11 +58,17 @@ class _Touched:
     resources: dict[Resource, None] = field(default_factory=dict)
 
 
+class CannotFollowError(Exception):
+    """Committed metadata cannot be applied: this node does not know what the cluster is."""
+
+
 class MetadataApplier:
     """Takes in committed changes one after the other.
 
     Logs of new partitions are there before the image shows the topic; what is deleted is out of
-    the image and out of service at once, and its files go in the background.
+    the image and out of service at once, and its files go in the background. A log directory that
+    fails takes its partitions offline, and the node goes on. Any other failure leaves an image or
+    replicas that are not what the log says: the change is not answered as done, and the node ends.
     """
 
     def __init__(
@@ -85,6 +93,9 @@ class MetadataApplier:
         self._applied = applied
         self._grown = grown
         self._queue: deque[Change] = deque()
+        self._has_given_up = False
+        self.failures = 0
+        """How many partitions and changes could not be had as metadata says."""
         self._wake = asyncio.Event()
         self._touched = _Touched()
         self._unfound: set[TopicPartition] = set()
@@ -100,11 +111,14 @@ class MetadataApplier:
 
     def enqueue(self, change: Change) -> None:
         """Have a change applied after those before it."""
+        if self._has_given_up:
+            change.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
         self._queue.append(change)
         self._wake.set()
 
     async def run(self) -> None:
-        """Apply what comes, until cancelled."""
+        """Apply what comes, until cancelled; `CannotFollowError` if a change cannot be applied."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -112,13 +126,23 @@ class MetadataApplier:
                 change = self._queue.popleft()
                 try:
                     await self._apply(change.records)
-                except Exception:
-                    # The image is what it is; the next start tries the rest again.
-                    logger.exception("metadata below offset %s was not applied", change.end_offset)
+                except Exception as error:
+                    self._queue.appendleft(change)
+                    self._give_up()
+                    raise CannotFollowError(
+                        f"metadata below offset {change.end_offset} cannot be applied: "
+                        f"{type(error).__name__}: {error}"
+                    ) from error
                 self.begin_at(change.end_offset)
                 self._applied(change.end_offset)
-                if change.answer is not None:
-                    _answer(change.answer)
+                change.answer()
+
+    def _give_up(self) -> None:
+        """Refuse what waits, and all that comes: this image is not the cluster's any more."""
+        self.failures += 1
+        self._has_given_up = True
+        while self._queue:
+            self._queue.popleft().refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     async def stop(self) -> None:
         """Leave the rest of the deletions to the next start."""
@@ -197,17 +221,14 @@ class MetadataApplier:
     async def _apply(self, records: Sequence[Message]) -> None:
         image = self._broker.image
         turns = Turns()
-        try:
-            for record in records:
-                await self._look_at(record)
-                await turns.give_way()
-        finally:
-            # In one turn: nobody sees a topic with some of its partitions, and whatever becomes
-            # of the logs, the image is the controller's.
-            for record in records:
-                image.replay(record)
-                if isinstance(record, AbortTransactionRecord):
-                    self._undo()
+        for record in records:
+            await self._look_at(record)
+            await turns.give_way()
+        # In one turn: no request sees a topic with some of its partitions.
+        for record in records:
+            image.replay(record)
+            if isinstance(record, AbortTransactionRecord):
+                self._undo()
         if len(records) >= LARGE:
             self._grown()
         if not image.is_in_transaction:
@@ -224,6 +245,8 @@ class MetadataApplier:
                 touched.resources[resource] = None
                 if resource.type == ResourceType.TOPIC and record.value is not None:
                     touched.configs.setdefault(resource.name, {})[record.name] = record.value
+            case ClientQuotaRecord(remove=False):
+                logger.warning("the quota %s is kept, and not enforced yet", record.key)
             case PartitionRecord():
                 await self._declare(record)
             case PartitionChangeRecord():
@@ -294,6 +317,7 @@ class MetadataApplier:
         try:
             log = await self._log_of(partition, topic.topic_id, self._directory_of(declared))
         except AppendError as error:
+            self.failures += 1
             logger.error("%s is offline: %s", partition, error)
             broker.replicas.offline(partition, topic.topic_id)
             return
@@ -424,11 +448,3 @@ class MetadataApplier:
                     replica.log.config = config
                     self._broker.replicas.configure(partition, min_in_sync=min_in_sync)
                 await turns.give_way()
-
-
-def _answer(answer: Callable[[], None]) -> None:
-    try:
-        answer()
-    except Exception:
-        # Whoever asked is to blame for it, and what comes next is not.
-        logger.exception("a decision could not be answered")

@@ -40,7 +40,7 @@ from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.metrics_server import MetricsServer
-from moldau.runtime.node_metrics import measure_cleaner, measure_logs
+from moldau.runtime.node_metrics import measure_applier, measure_cleaner, measure_logs
 from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
 from moldau.runtime.request_watch import RequestWatch
@@ -154,6 +154,7 @@ class Node:
         self._image = await metadata.start()
         self._make_broker(metadata)
         metadata.controller.apply = self._applier.enqueue
+        metadata.controller.cannot_follow = self._fail
         self._applier.begin_at(metadata.high_watermark)
         is_complete = not self._watch.broken_roots
         await self._applier.reconcile(metadata.removed_ids, is_complete=is_complete)
@@ -271,6 +272,7 @@ class Node:
             measure_cleaner(metrics, self._store.cleaner.stats, now)
         measure_topics(metrics, self._broker)
         measure_cluster(metrics, self._broker)
+        measure_applier(metrics, self._applier)
         measure_waiting(metrics, self._broker)
         measure_coordinators(metrics, self._broker)
         measure_clients(metrics, self._broker.telemetry, now)

@@ -8,6 +8,7 @@ from moldau.runtime.cleaner import CleanerStats
 from moldau.runtime.directory_host import DirectoryHost
 from moldau.runtime.free_space import FreeSpace
 from moldau.runtime.log_store import LogStore
+from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metrics import Metrics
 
 
@@ -44,6 +45,16 @@ def measure_logs(metrics: Metrics, store: LogStore) -> None:
             "How long it took to have records on the device.",
             directory=host.root,
         ).observe
+
+
+def measure_applier(metrics: Metrics, applier: MetadataApplier) -> None:
+    """Add how the broker follows the metadata."""
+    metrics.table(
+        "moldau_metadata_apply_failed_total",
+        "counter",
+        "Partitions and changes of metadata that this broker could not have as they should be.",
+        lambda: [("", applier.failures)],
+    )
 
 
 def measure_cleaner(metrics: Metrics, stats: CleanerStats, clock: Callable[[], Instant]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from moldau.controller.commands import BrokerHeartbeat, RegisterBroker, RegisterController
 from moldau.kernel.ids import Offset
-from moldau.metadata.features import CONTROLLER_REGISTRATIONS, SUPPORTED
+from moldau.metadata.features import CONTROLLER_REGISTRATIONS, OPENED
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import (
     PROTOCOLS,
@@ -79,7 +79,7 @@ class Registration:
                     min_supported_version=levels.lowest,
                     max_supported_version=levels.highest,
                 )
-                for name, levels in SUPPORTED.items()
+                for name, levels in OPENED.items()
             ],
             rack=self._settings.broker_rack,
             log_dirs=list(log_dirs),
@@ -112,7 +112,7 @@ class Registration:
                     min_supported_version=levels.lowest,
                     max_supported_version=levels.highest,
                 )
-                for name, levels in SUPPORTED.items()
+                for name, levels in OPENED.items()
             ],
         )
         await self._controller.ask(RegisterController(request))

@@ -110,7 +110,7 @@ def test_a_registered_broker_has_a_say() -> None:
     cluster.image.levels["share.version"] = 1
     answer = cluster.perform(command(("share.version", 2, UPGRADE)))
     assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert "broker 1" in (answer.error_message or "")
+    assert "Broker 1 only supports versions 0-1" in (answer.error_message or "")
 
 
 def test_kraft_version_is_the_quorums() -> None:
@@ -143,9 +143,18 @@ def test_eligible_leaders_need_their_level_and_one_minimum_for_all() -> None:
     assert not cluster.image.has_eligible_leaders
 
 
-def test_the_first_version_of_the_request_has_a_flag_instead_of_a_type() -> None:
+def test_the_flag_of_the_first_version_is_not_looked_at() -> None:
     cluster = TestCluster()
     key = FeatureUpdateKey(feature="share.version", max_version_level=1, allow_downgrade=True)
     answer = cluster.perform(UpdateFeatures(UpdateFeaturesRequest(feature_updates=[key]), 1))
-    assert answer.error_code == 0
-    assert cluster.image.levels["share.version"] == 1
+    assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert cluster.image.levels["share.version"] == 2
+
+
+def test_a_level_that_is_opened_can_only_be_lowered() -> None:
+    cluster = TestCluster()
+    assert update(cluster, ("streams.version", 1, UPGRADE)) == ErrorCode.INVALID_UPDATE_VERSION
+    cluster.image.levels["streams.version"] = 1
+    assert update(cluster, ("streams.version", 1, UPGRADE)) == ErrorCode.INVALID_UPDATE_VERSION
+    assert update(cluster, ("streams.version", 0, SAFE)) == 0
+    assert "streams.version" not in cluster.image.levels

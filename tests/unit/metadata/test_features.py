@@ -5,12 +5,14 @@ from moldau.metadata.features import (
     LATEST_LEVEL,
     LEVELS,
     LOWEST_LEVEL,
+    OPENED,
     SUPPORTED,
     default_levels,
     find_level,
+    loses_records,
     name_of_level,
+    needed_metadata_level,
     record_version,
-    refuse_combination,
     refuse_level,
 )
 from moldau.metadata.record_frame import RECORD_TYPES
@@ -75,24 +77,35 @@ def test_the_latest_level_writes_the_latest_versions() -> None:
 
 def test_a_new_cluster() -> None:
     assert default_levels(7) == {"metadata.version": 7}
-    # As StorageTool of Apache Kafka 4.3.1 formats.
+    # As StorageTool of Apache Kafka 4.3.1 formats, but for streams.version.
     assert [(record.name, record.feature_level) for record in bootstrap_records(30)] == [
         ("metadata.version", 30),
         ("eligible.leader.replicas.version", 1),
         ("group.version", 1),
         ("share.version", 1),
-        ("streams.version", 1),
         ("transaction.version", 2),
     ]
     assert default_levels(33)["share.version"] == 2
     for level in range(LOWEST_LEVEL, LATEST_LEVEL + 1):
         levels = default_levels(level)
-        assert refuse_combination(levels) is None
+        assert all(needed_metadata_level(name, levels[name]) <= level for name in levels)
         assert all(refuse_level(name, value) is None for name, value in levels.items())
 
 
+def test_levels_that_lose_records() -> None:
+    assert loses_records(30, 29)
+    assert not loses_records(29, 23)
+    assert loses_records(29, 22)
+
+
+def test_what_is_not_offered_is_opened() -> None:
+    """A directory of Apache Kafka's has streams.version 1, and so have older ones of ours."""
+    assert 1 not in SUPPORTED["streams.version"]
+    assert refuse_level("streams.version", 1) is None
+
+
 def test_levels_beyond_ours() -> None:
-    for name, supported in SUPPORTED.items():
+    for name, supported in OPENED.items():
         refusal = refuse_level(name, supported.highest + 1)
         assert refusal is not None
         assert "\n" not in refusal

@@ -39,7 +39,7 @@ def test_a_new_directory_is_formatted_once(tmp_path: Path) -> None:
     )
     assert content == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     records = read_snapshot((tmp_path / BOOTSTRAP_FILE).read_bytes()).records
-    assert FeatureLevelRecord(name="metadata.version", feature_level=33) in records
+    assert FeatureLevelRecord(name="metadata.version", feature_level=30) in records
     snapshot = (tmp_path / METADATA_FOLDER / FIRST_SNAPSHOT.file_name).read_bytes()
     [voters] = [v for v in read_snapshot(snapshot).control if isinstance(v, VotersRecord)]
     [voter] = voters.voters
@@ -47,9 +47,9 @@ def test_a_new_directory_is_formatted_once(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_formatted_for_the_release_that_was_asked_for(tmp_path: Path) -> None:
-    prepare(tmp_path, metadata_version="4.3")
+    prepare(tmp_path, metadata_version="4.4")
     records = read_snapshot((tmp_path / BOOTSTRAP_FILE).read_bytes()).records
-    assert FeatureLevelRecord(name="metadata.version", feature_level=30) in records
+    assert FeatureLevelRecord(name="metadata.version", feature_level=33) in records
     with pytest.raises(DirectoryRefusedError, match=r"there is no release 2\.8"):
         prepare(tmp_path / "other", metadata_version="2.8")
 

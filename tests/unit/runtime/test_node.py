@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,9 @@ from moldau.controller.commands import (
 )
 from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import TopicPartition
-from moldau.log.errors import StorageFullError
+from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.metadata import features
+from moldau.metadata.errors import ReplayError
 from moldau.metadata.snapshot import find_snapshot_id
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_configs
@@ -29,6 +32,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from moldau.protocol.schema import Message
 from moldau.runtime import controller_host, log_chores, sliced_commands, turns
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.node import Node, StartRefusedError
@@ -60,12 +64,16 @@ async def running(data: Path | None, **texts: str) -> AsyncIterator[Node]:
             await node.stop()
 
 
-async def create(node: Node, *names: str, partitions: int = 1) -> list[int]:
+def create_command(node: Node, *names: str, partitions: int = 1) -> CreateTopics:
     topics = [
         CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names
     ]
     entropy = node.broker.environment.entropy(16 * len(names))
-    command = CreateTopics(CreateTopicsRequest(topics=topics), entropy)
+    return CreateTopics(CreateTopicsRequest(topics=topics), entropy)
+
+
+async def create(node: Node, *names: str, partitions: int = 1) -> list[int]:
+    command = create_command(node, *names, partitions=partitions)
     answer = await node._metadata.controller.ask(command)
     return [topic.error_code for topic in answer.topics]
 
@@ -343,6 +351,20 @@ async def test_the_broker_is_registered_and_leaves(tmp_path: Path):
 
 
 @scenario
+async def test_a_directory_of_an_earlier_release_has_more_features(tmp_path: Path, monkeypatch):
+    earlier = (*features._DEFAULTS, (29, "streams.version", 1))
+    monkeypatch.setattr(features, "_DEFAULTS", earlier)
+    async with running(tmp_path, metadata_version="4.4") as node:
+        await create(node, "rivers")
+    monkeypatch.undo()
+    async with running(tmp_path) as node:
+        levels = node.broker.image.levels
+        assert (levels["metadata.version"], levels["streams.version"]) == (33, 1)
+        assert not node.broker.image.brokers.find(1).fenced
+        assert node.broker.replicas.get(TopicPartition("rivers", 0)).log is not None
+
+
+@scenario
 async def test_a_level_that_is_too_new_is_one_line(tmp_path: Path, monkeypatch):
     async with running(tmp_path):
         pass
@@ -379,3 +401,86 @@ async def test_partitions_of_a_directory_that_does_not_open_are_not_made_anew(tm
     roots[1].write_text("no directory")
     async with running(None, durability="fsync", log_dirs=both) as node:
         assert node.broker.replicas.get(elsewhere).is_offline
+
+
+def plant(node: Node, name: str) -> None:
+    """Have the broker's image, and not the controller's, break at a topic of this name."""
+    replay = node.broker.image.replay
+
+    def replay_or_break(record: Message) -> None:
+        if getattr(record, "name", None) == name:
+            raise ReplayError(f"{name} does not fit")
+        replay(record)
+
+    node.broker.image.replay = replay_or_break
+
+
+@scenario
+async def test_metadata_that_cannot_be_applied_ends_the_node(tmp_path: Path):
+    async with running(tmp_path) as node:
+        controller = node._metadata.controller
+        assert await create(node, "rivers") == [0]
+        plant(node, "lakes")
+        snapshots: list[int] = []
+        node._applier._applied = snapshots.append
+        failed = ErrorCode.UNKNOWN_SERVER_ERROR
+        answers = [controller.ask(create_command(node, name)) for name in ("lakes", "seas")]
+        assert await asyncio.gather(*answers) == [failed, failed], "what comes behind fails, too"
+        assert await controller.ask(create_command(node, "bays")) == failed
+        error = await node.failure
+        assert re.fullmatch(
+            r"metadata below offset \d+ cannot be applied: ReplayError: lakes does not fit",
+            str(error),
+        )
+        assert "moldau_metadata_apply_failed_total 1\n" in node.metrics.render()
+        assert snapshots == [], "what is not the cluster's image is not written down"
+    # What was decided stands: the next start has it.
+    async with running(tmp_path) as node:
+        names = {topic.name for topic in node.broker.image.topics}
+        assert {"rivers", "lakes", "seas", "bays"} <= names
+        assert node.broker.replicas.get(TopicPartition("lakes", 0)).log is not None
+
+
+@scenario
+async def test_a_failure_to_act_on_metadata_ends_the_node(monkeypatch):
+    async with running(None) as node:
+
+        def fail(*_arguments: object, **_options: object) -> None:
+            raise RuntimeError("planted")
+
+        monkeypatch.setattr(node.broker.replicas, "lead", fail)
+        command = create_command(node, "lakes")
+        assert await node._metadata.controller.ask(command) == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "planted" in str(await node.failure)
+
+
+@scenario
+async def test_a_decision_that_the_controller_cannot_replay_ends_the_node(monkeypatch):
+    async with running(None) as node:
+        host = node._metadata.controller
+
+        def fail(record: Message) -> None:
+            raise ReplayError("planted")
+
+        monkeypatch.setattr(host.controller, "replay", fail)
+        assert await host.ask(create_command(node, "lakes")) == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "planted" in str(await node.failure)
+        monkeypatch.undo()
+
+
+@scenario
+async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_more(monkeypatch):
+    async with running(None) as node:
+        create_log = node._store.try_create
+
+        def fail_for_lakes(partition: TopicPartition, *arguments: object) -> object:
+            if partition.topic == "lakes":
+                raise PartitionOfflineError("its disk has failed")
+            return create_log(partition, *arguments)
+
+        monkeypatch.setattr(node._store, "try_create", fail_for_lakes)
+        assert await create(node, "lakes", "rivers") == [0, 0]
+        assert node.broker.replicas.get(TopicPartition("lakes", 0)).is_offline
+        assert node.broker.replicas.get(TopicPartition("rivers", 0)).log is not None
+        assert not node.failure.done()
+        assert "moldau_metadata_apply_failed_total 1\n" in node.metrics.render()

@@ -49,7 +49,7 @@ def handle_api_versions(
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
             for name, levels in SUPPORTED.items()
-            if levels.lowest >= lowest
+            if levels.lowest >= lowest and levels.highest
         ],
         finalized_features_epoch=broker.metadata_offset,
         finalized_features=[

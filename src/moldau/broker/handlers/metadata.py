@@ -67,8 +67,9 @@ def handle_metadata(
         if response is not None:
             call.answer(response)
 
-    # What is being created is unknown still, as Kafka says, and clients ask again. But we wait a
-    # moment to be able to say why a topic cannot be.
+    # Kafka answers UNKNOWN_TOPIC_OR_PARTITION while the controller creates the topic, and has the
+    # client ask again. This answer waits until the topic is there: a client whose group has joined
+    # with no partitions may ask again only after metadata.max.age.ms, or never.
     entropy = broker.environment.entropy(UUID_BYTES * len(missing))
     decide(broker, call, CreateMissingTopics(missing, entropy), created, CREATION_MS_MAX)
     return None
@@ -110,22 +111,22 @@ def _name_error(name: str) -> ErrorCode:
 def _creation_errors(
     missing: Iterable[str], outcome: CreateTopicsResponse | ErrorCode
 ) -> Mapping[str, ErrorCode]:
-    """Return what clients are told of topics that were missing."""
-    errors = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not isinstance(outcome, ErrorCode):
-        for result in outcome.topics:
-            code = ErrorCode(result.error_code)
-            # Somebody else may just have created it.
-            if code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-                errors[result.name] = code
-    return errors
+    """Return why topics could not be created."""
+    if isinstance(outcome, ErrorCode):
+        return dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    # A topic that another request has just created may not be in this broker's image yet.
+    return {
+        result.name: ErrorCode(result.error_code)
+        for result in outcome.topics
+        if result.error_code != ErrorCode.TOPIC_ALREADY_EXISTS
+    }
 
 
 def _rows(broker: Broker, names: Iterable[str], errors: Mapping[str, ErrorCode]) -> list[Row]:
-    """Return topics by name; `errors` have those that were missing."""
+    """Return topics by name; `errors` say why a topic is not there."""
     rows: list[Row] = []
     for name in names:
-        topic = None if name in errors else broker.image.topics.find(name)
+        topic = broker.image.topics.find(name)
         if topic is None:
             code = errors.get(name) or _name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             is_internal = name in INTERNAL_TOPICS

@@ -12,10 +12,13 @@ from moldau.protocol.messages.update_features import UpdateFeaturesRequest, Upda
 def handle_update_features(
     broker: Broker, call: Call, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse | None:
-    """Have the controller change feature levels, all that are asked for or none."""
+    """Have the controller change feature levels, all that are asked for or none.
+
+    As in Kafka, the request's time is not looked at, and neither is the flag of v0.
+    """
 
     def failed(code: ErrorCode) -> UpdateFeaturesResponse:
         return UpdateFeaturesResponse(error_code=code, error_message=text_of(code))
 
     command = UpdateFeatures(request, broker.controller.kraft_version)
-    return forward(broker, call, command, failed, request.timeout_ms)
+    return forward(broker, call, command, failed)

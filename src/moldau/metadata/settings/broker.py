@@ -34,7 +34,7 @@ class OwnSettings(Settings):
     """
 
     durability = Text("fsync", one_of("fsync", "page-cache", "memory"), HIGH)
-    metadata_version = Text("4.4", like(r"[0-9]+\.[0-9]+", "a release such as 4.3"), HIGH)
+    metadata_version = Text("4.3", like(r"[0-9]+\.[0-9]+", "a release such as 4.3"), HIGH)
     moldau_batch_decompressed_max_bytes = Int(100 * MEBI, at_least(MEBI))
     moldau_connection_pending_max_bytes = Long(32 * MEBI, at_least(MEBI))
     moldau_connection_pending_max_requests = Int(100, at_least(1))

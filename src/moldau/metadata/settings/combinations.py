@@ -35,20 +35,25 @@ def topic_problems(settings: TopicSettings) -> Iterator[str]:
         yield "remote.storage.enable: there is no tiered storage here; it must be false"
 
 
+def bounds_of(name: str) -> tuple[str, str]:
+    """Return the broker settings, if they are declared, between which a group's setting must be."""
+    kind, _, rest = name.partition(".")
+    rest = rest.removeprefix("num.")
+    return f"group.{kind}.min.{rest}", f"group.{kind}.max.{rest}"
+
+
 def group_problems(
     broker: BrokerSettings, group: GroupSettings, names: Iterable[str]
 ) -> Iterator[str]:
     """Yield a line for each of these settings of a group that a broker's bounds do not allow."""
     for name in sorted(names):
         value = group.values[name]
-        kind, _, rest = name.partition(".")
-        rest = rest.removeprefix("num.")
-        low = broker.values.get(f"group.{kind}.min.{rest}")
-        high = broker.values.get(f"group.{kind}.max.{rest}")
+        lowest, highest = bounds_of(name)
+        low, high = broker.values.get(lowest), broker.values.get(highest)
         if isinstance(value, int) and isinstance(low, int) and value < low:
-            yield f"{name}: {value} is less than group.{kind}.min.{rest}, which is {low}"
+            yield f"{name}: {value} is less than {lowest}, which is {low}"
         if isinstance(value, int) and isinstance(high, int) and value > high:
-            yield f"{name}: {value} is more than group.{kind}.max.{rest}, which is {high}"
+            yield f"{name}: {value} is more than {highest}, which is {high}"
 
 
 def _node_problems(settings: BrokerSettings) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """What each setting does here: honoured, or not honoured and why; the one place that says so."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.combinations import bounds_of
 from moldau.metadata.settings.kafka_resources import (
     BrokerQuotaSettings,
     ClientMetricsSettings,
@@ -55,11 +56,20 @@ _QUOTAS: Final = "comes with quotas"
 _RATES: Final = "Prometheus computes rates from counters"
 _SECURITY: Final = "comes with security; a listener that needs it is refused"
 _BATCHED: Final = "what is decided in one turn of the loop is written together"
-_BOUNDS: Final = "bounds what a group's own config may be set to, and nothing else"
 _TESTS: Final = "an internal setting of Kafka's own tests"
 _TIERED: Final = "there is no tiered storage"
 
+
+def _group_bounds() -> Iterator[tuple[str, str]]:
+    """Return the settings of a broker that bound those of groups, each with what it does."""
+    for name in GroupSettings.declared:
+        for bound, word in zip(bounds_of(name), ("least", "most"), strict=True):
+            if bound in BrokerSettings.declared:
+                yield bound, f"the {word} that a group's {name} may be set to"
+
+
 BROKER_HONOURED: Final[SupportTable] = {
+    **dict(_group_bounds()),
     # Who and where the node is.
     "advertised.listeners": "without it each client is told the address that it connected to",
     "broker.id": "the older name of node.id",
@@ -110,14 +120,8 @@ BROKER_HONOURED: Final[SupportTable] = {
     "group.consumer.assignment.interval.ms": "",
     "group.consumer.assignors": "uniform and range; no setting names code to load",
     "group.consumer.heartbeat.interval.ms": "",
-    "group.consumer.max.assignment.interval.ms": "",
-    "group.consumer.max.heartbeat.interval.ms": "",
-    "group.consumer.max.session.timeout.ms": "",
     "group.consumer.max.size": "",
     "group.consumer.migration.policy": "",
-    "group.consumer.min.assignment.interval.ms": "",
-    "group.consumer.min.heartbeat.interval.ms": "",
-    "group.consumer.min.session.timeout.ms": "",
     "group.consumer.regex.refresh.interval.ms": "",
     "group.consumer.session.timeout.ms": "",
     "group.coordinator.rebalance.protocols": "classic is always in use",
@@ -246,8 +250,6 @@ BROKER_NOT_HONOURED: Final[SupportTable] = {
     "group.coordinator.cached.buffer.max.bytes": "no buffers are kept",
     "group.coordinator.threads": _LOOP,
     "group.share.assignors": "there is one, simple",
-    "group.share.max.*": _BOUNDS,
-    "group.share.min.*": _BOUNDS,
     "group.share.persister.class.name": _CODE,
     "initial.broker.registration.timeout.ms": _CLUSTER,
     "internal.metadata.*": _TESTS,

@@ -352,7 +352,7 @@ def test_who_waits_hears_when_the_topic_is_deleted():
     w.broker.image.replay(RemoveTopicRecord(topic_id=TOPIC_ID))
     w.replicas.remove(PARTITION)
     w.flush()
-    assert rows(answered(w))[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert rows(answered(w))[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_all_who_wait_are_answered_when_the_broker_stops():

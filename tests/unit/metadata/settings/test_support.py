@@ -1,12 +1,14 @@
 """Every setting is honoured or says why not, and docs/settings.md says the same."""
 
 import re
+from copy import copy
 from pathlib import Path
 
 import pytest
 
 from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings
+from moldau.metadata.settings.combinations import bounds_of, group_problems
 from moldau.metadata.settings.kafka_resources import (
     ClientMetricsSettings,
     GroupSettings,
@@ -60,6 +62,32 @@ def is_read(name: str, code: str) -> bool:
     return re.search(rf"\.{name.replace('.', '_')}\b", code) is not None
 
 
+BOUNDS = [
+    (bound, name, step)
+    for name in GroupSettings.declared
+    for bound, step in zip(bounds_of(name), (-1, 1), strict=True)
+    if bound in BrokerSettings.declared
+]
+"""Settings of a broker, those of groups that they bound, and where that is out of bounds."""
+
+
+@pytest.mark.parametrize(("bound", "name", "step"), BOUNDS)
+def test_a_bound_is_told_to_be_one(bound: str, name: str, step: int) -> None:
+    limit = BrokerSettings.parse({}).values[bound]
+    assert isinstance(limit, int)
+    support = support_of(BrokerSettings, bound)
+    assert support.is_honoured
+    assert f"that a group's {name} may be set to" in support.note
+
+    def problems(value: int) -> list[str]:
+        group = copy(GroupSettings.parse({}))
+        group.values = {**group.values, name: value}
+        return list(group_problems(BrokerSettings.parse({}), group, [name]))
+
+    assert problems(limit) == []
+    assert bound in problems(limit + step)[0]
+
+
 @pytest.mark.parametrize(
     "group", [BrokerSettings, TopicSettings, GroupSettings, ClientMetricsSettings]
 )
@@ -72,10 +100,11 @@ def test_what_is_honoured_is_read(group: type[Settings]) -> None:
         if is_read(name, code)
         for broker_name, _ in synonyms
     }
+    indirect = inherited | {bound for bound, _, _ in BOUNDS}
     unread = [
         name
         for name in TABLES[group][0]
-        if not is_read(name, code) and not (group is BrokerSettings and name in inherited)
+        if not is_read(name, code) and not (group is BrokerSettings and name in indirect)
     ]
     assert unread == []
 
