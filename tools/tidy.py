@@ -82,7 +82,6 @@ SHARED_NAMES: Final = {
     "Broker": "tests have one by this name, with a whole broker behind it",
     "Buffer": "the same three types: declared messages take it from where they take their fields",
     "Record": "users have the one that is fetched; the other is opened from a batch, or built",
-    "Decision": NOT_YET,
     "Draft": NOT_YET,
     "ForgetTopics": NOT_YET,
     "Partitions": NOT_YET,

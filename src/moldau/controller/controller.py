@@ -20,7 +20,7 @@ from moldau.controller.cluster import ConfigRules, ControlledCluster, Controller
 from moldau.controller.commands import Command
 from moldau.controller.create_partitions import decide_create_partitions
 from moldau.controller.create_topics import decide_create_missing_topics, decide_create_topics
-from moldau.controller.decision import Answer, Decision
+from moldau.controller.decision import Answer, MetadataDecision
 from moldau.controller.delete_topics import decide_delete_topics
 from moldau.controller.leaders import decide_alter_reassignments, decide_elect_leaders
 from moldau.controller.producer_ids import decide_allocate_producer_ids
@@ -50,11 +50,11 @@ class Controller:
         """The cluster with all uncommitted changes."""
         return self.cluster.image
 
-    def decide(self, command: Command[Answer], now: Instant) -> Decision[Answer]:  # noqa: ARG002
+    def decide(self, command: Command[Answer], now: Instant) -> MetadataDecision[Answer]:  # noqa: ARG002
         """Decide a command; nothing changes until the records come back through `replay`."""
         is_activation = isinstance(command, commands.Activate)
         assert is_activation or not self.image.is_in_transaction, "a decision is half appended"
-        return cast("Decision[Answer]", _DECIDE[type(command)](self.cluster, command))
+        return cast("MetadataDecision[Answer]", _DECIDE[type(command)](self.cluster, command))
 
     def replay(self, record: Message) -> None:
         """Apply a record of the metadata log."""
@@ -62,13 +62,15 @@ class Controller:
 
 
 def _of_request(
-    decide: Callable[[ControlledCluster, Any], Decision[Any]],
-) -> Callable[[ControlledCluster, Any], Decision[Any]]:
+    decide: Callable[[ControlledCluster, Any], MetadataDecision[Any]],
+) -> Callable[[ControlledCluster, Any], MetadataDecision[Any]]:
     """Make a decision about a request one about the command that carries nothing else."""
     return lambda cluster, command: decide(cluster, command.request)
 
 
-_DECIDE: Final[dict[type[Command[Any]], Callable[[ControlledCluster, Any], Decision[Any]]]] = {
+_DECIDE: Final[
+    dict[type[Command[Any]], Callable[[ControlledCluster, Any], MetadataDecision[Any]]]
+] = {
     commands.Activate: decide_activate,
     commands.AllocateProducerIds: _of_request(decide_allocate_producer_ids),
     commands.AlterClientQuotas: _of_request(decide_alter_client_quotas),

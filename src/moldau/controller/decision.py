@@ -12,17 +12,14 @@ Records: TypeAlias = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
-class RequestKraftUpgrade:
+class RaiseKraftVersion:
     """Ask the quorum to write its voters into the log from now on (KIP-853)."""
 
     level: int
 
 
-ControllerEffect: TypeAlias = RequestKraftUpgrade
-
-
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Answer]):
+class MetadataDecision(Generic[Answer]):
     """Records that take effect together, and what to tell the caller once they are committed.
 
     Where there may be very many records they are made while they are walked, once, so that a large
@@ -32,4 +29,4 @@ class Decision(Generic[Answer]):
 
     records: Iterable[Message]
     response: Answer
-    effects: tuple[ControllerEffect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from moldau.controller.alter_configs import eligible_leader_configs
 from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import UpdateFeatures
-from moldau.controller.decision import ControllerEffect, Decision, Records, RequestKraftUpgrade
+from moldau.controller.decision import MetadataDecision, RaiseKraftVersion, Records
 from moldau.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -30,7 +30,7 @@ _DISABLED = LevelRange(0, 0)
 
 def decide_update_features(
     cluster: ControlledCluster, command: UpdateFeatures
-) -> Decision[UpdateFeaturesResponse]:
+) -> MetadataDecision[UpdateFeaturesResponse]:
     """Set the levels, metadata.version first, or say which one is wrong and why."""
     request = command.request
     levels = {**cluster.image.levels, KRAFT_VERSION: command.kraft_version}
@@ -44,17 +44,17 @@ def decide_update_features(
     ]
     response = UpdateFeaturesResponse(error_message=None, results=results)
     if request.validate_only:
-        return Decision((), response)
+        return MetadataDecision((), response)
     names = {update.feature for update in request.feature_updates}
-    effects: tuple[ControllerEffect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()
     if proposed[KRAFT_VERSION] != command.kraft_version:
-        effects = (RequestKraftUpgrade(proposed[KRAFT_VERSION]),)
+        effects = (RaiseKraftVersion(proposed[KRAFT_VERSION]),)
     records: Records = []
     for name in sorted(names - {KRAFT_VERSION}, key=lambda name: (name != METADATA_VERSION, name)):
         if name == ELIGIBLE_LEADER_REPLICAS_VERSION and proposed[name]:
             records += eligible_leader_configs(cluster)
         records.append(FeatureLevelRecord(name=name, feature_level=proposed[name]))
-    return Decision(records, response, effects)
+    return MetadataDecision(records, response, effects)
 
 
 def _refuse(
@@ -136,8 +136,8 @@ def _refuse_step(
     return None
 
 
-def _refused(reason: str) -> Decision[UpdateFeaturesResponse]:
-    return Decision(
+def _refused(reason: str) -> MetadataDecision[UpdateFeaturesResponse]:
+    return MetadataDecision(
         (),
         UpdateFeaturesResponse(
             error_code=ErrorCode.INVALID_UPDATE_VERSION,

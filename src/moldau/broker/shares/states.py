@@ -20,7 +20,7 @@ class _Partition(Protocol):
 AnyPartition_co = TypeVar("AnyPartition_co", bound=_Partition, covariant=True)
 
 
-class StatesTopic(Protocol[AnyPartition_co]):
+class TopicOfStates(Protocol[AnyPartition_co]):
     """A topic as these requests name it."""
 
     @property
@@ -40,7 +40,7 @@ def ask_states(
     broker: "Broker",
     call: Call,
     group_id: str,
-    topics: Sequence[StatesTopic[AnyPartition_co]],
+    topics: Sequence[TopicOfStates[AnyPartition_co]],
     command_of: Callable[[ShareKey, AnyPartition_co], object],
     then: Callable[[StateOutcomes], None],
 ) -> None:
