@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final, TypeAlias, cast
 
 from moldau.controller.cluster import ControlledCluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.features import SCRAM
 from moldau.protocol.errors import ErrorCode
@@ -34,7 +34,7 @@ CredentialWish: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 def decide_alter_user_scram_credentials(
     cluster: ControlledCluster, request: AlterUserScramCredentialsRequest
-) -> Decision[AlterUserScramCredentialsResponse]:
+) -> MetadataDecision[AlterUserScramCredentialsResponse]:
     """Delete and set credentials; each user is answered for itself."""
     wishes: list[CredentialWish] = [*request.deletions, *request.upsertions]
     counts = Counter(wish.name for wish in wishes)
@@ -56,7 +56,9 @@ def decide_alter_user_scram_credentials(
             records.append(_record(wish))
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
-    return Decision(records, AlterUserScramCredentialsResponse(results=list(results.values())))
+    return MetadataDecision(
+        records, AlterUserScramCredentialsResponse(results=list(results.values()))
+    )
 
 
 def _check(cluster: ControlledCluster, wish: CredentialWish) -> None:
