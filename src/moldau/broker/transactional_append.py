@@ -10,7 +10,7 @@ from moldau.broker.append_request import AppendRequest, last_of_each
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.admission import is_admitted
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -61,7 +61,9 @@ class TransactionalAppend(AppendRequest):
         producers = set()
         writes = self._broker.coordinators.transactions.writes
         for replica, batch in self._batches(data):
-            producer = Producer(ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch))
+            producer = ProducerIdentity(
+                ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch)
+            )
             producers.add(producer)
             if producer.id in writes or not is_admitted(replica, producer):
                 unknown[replica.partition] = batch
@@ -108,7 +110,7 @@ class TransactionalAppend(AppendRequest):
             )
 
     def _ask(
-        self, producer: Producer, unknown: Mapping[TopicPartition, Batch], owned: bytearray
+        self, producer: ProducerIdentity, unknown: Mapping[TopicPartition, Batch], owned: bytearray
     ) -> None:
         transactions = self._broker.coordinators.transactions
         for partition, batch in unknown.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.controller.topic_names import check_topic_name
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
@@ -54,7 +54,7 @@ def created_configs(cluster: Cluster, topic: CreatableTopic) -> list[ConfigRecor
 
 def decide_incremental_alter_configs(
     cluster: Cluster, request: IncrementalAlterConfigsRequest
-) -> Decision[IncrementalAlterConfigsResponse]:
+) -> MetadataDecision[IncrementalAlterConfigsResponse]:
     """Change single configs; a resource's changes are made all or none."""
     records: Records = []
     responses = []
@@ -73,12 +73,12 @@ def decide_incremental_alter_configs(
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
     response = IncrementalAlterConfigsResponse(responses=responses)
-    return Decision(() if request.validate_only else records, response)
+    return MetadataDecision(() if request.validate_only else records, response)
 
 
 def decide_alter_configs(
     cluster: Cluster, request: AlterConfigsRequest
-) -> Decision[AlterConfigsResponse]:
+) -> MetadataDecision[AlterConfigsResponse]:
     """Set a resource's configs; those that are not named are unset."""
     records: Records = []
     responses = []
@@ -101,7 +101,7 @@ def decide_alter_configs(
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
     response = AlterConfigsResponse(responses=responses)
-    return Decision(() if request.validate_only else records, response)
+    return MetadataDecision(() if request.validate_only else records, response)
 
 
 def _check_once(times: int, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 
 from moldau.controller.cluster import Cluster
 from moldau.controller.commands import RegisterBroker
-from moldau.controller.decision import Decision
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.partition_change import Election, Wish, change_partition
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import FENCE, SHUT_DOWN, UNFENCE
@@ -37,7 +37,7 @@ from moldau.protocol.stored.cluster_metadata import (
 
 def decide_register_broker(
     cluster: Cluster, command: RegisterBroker
-) -> Decision[BrokerRegistrationResponse]:
+) -> MetadataDecision[BrokerRegistrationResponse]:
     """Register a broker, fenced until it has caught up.
 
     A new incarnation of a broker that was not fenced takes over at once. Unless it shut down
@@ -47,7 +47,7 @@ def decide_register_broker(
     try:
         _check_registration(cluster, request)
     except Refusal as refusal:
-        return Decision((), BrokerRegistrationResponse(error_code=refusal.code))
+        return MetadataDecision((), BrokerRegistrationResponse(error_code=refusal.code))
     existing = cluster.image.brokers.find(request.broker_id)
     record = RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -85,7 +85,7 @@ def decide_register_broker(
         if not (is_clean and existing.fenced):
             changes = _leave(cluster, request.broker_id, is_lost=not is_clean)
     response = BrokerRegistrationResponse(broker_epoch=record.broker_epoch)
-    return Decision(chain(changes, [record]), response)
+    return MetadataDecision(chain(changes, [record]), response)
 
 
 def _check_registration(cluster: Cluster, request: BrokerRegistrationRequest) -> None:
@@ -120,12 +120,12 @@ def _check_registration(cluster: Cluster, request: BrokerRegistrationRequest) ->
 
 def decide_heartbeat(
     cluster: Cluster, request: BrokerHeartbeatRequest
-) -> Decision[BrokerHeartbeatResponse]:
+) -> MetadataDecision[BrokerHeartbeatResponse]:
     """Let a broker serve when it has caught up, and shut down when nothing depends on it."""
     try:
         broker = get_broker(cluster, request.broker_id, request.broker_epoch)
     except Refusal as refusal:
-        return Decision((), BrokerHeartbeatResponse(error_code=refusal.code))
+        return MetadataDecision((), BrokerHeartbeatResponse(error_code=refusal.code))
     # A broker's epoch is where its registration stands in the log.
     response = BrokerHeartbeatResponse(
         is_caught_up=request.current_metadata_offset >= broker.broker_epoch,
@@ -145,16 +145,16 @@ def decide_heartbeat(
         response.is_fenced = True
         response.should_shut_down = request.want_shut_down
         records = _fence(cluster, broker)
-    return Decision(chain(records, _directory_changes(cluster, broker, request)), response)
+    return MetadataDecision(chain(records, _directory_changes(cluster, broker, request)), response)
 
 
 def decide_unregister_broker(
     cluster: Cluster, request: UnregisterBrokerRequest
-) -> Decision[UnregisterBrokerResponse]:
+) -> MetadataDecision[UnregisterBrokerResponse]:
     """Forget a broker; it may register again."""
     broker = cluster.image.brokers.find(request.broker_id)
     if broker is None:
-        return Decision(
+        return MetadataDecision(
             (),
             UnregisterBrokerResponse(
                 error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
@@ -163,7 +163,7 @@ def decide_unregister_broker(
         )
     record = UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch)
     changes = _leave(cluster, broker.broker_id, is_lost=True)
-    return Decision(chain(changes, [record]), UnregisterBrokerResponse(error_message=None))
+    return MetadataDecision(chain(changes, [record]), UnregisterBrokerResponse(error_message=None))
 
 
 def get_broker(cluster: Cluster, broker_id: int, broker_epoch: int) -> RegisterBrokerRecord:

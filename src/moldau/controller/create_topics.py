@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from moldau.controller.alter_configs import created_configs
 from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
 from moldau.controller.commands import CreateMissingTopics, CreateTopics
-from moldau.controller.decision import Decision
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.placement import place, place_as_asked
 from moldau.controller.topic_names import check_new_topic_name
 from moldau.coordination.refusal import Refusal
@@ -47,7 +47,9 @@ class _NewTopic:
             yield partition.to_record(self.topic_id, index, level)
 
 
-def decide_create_topics(cluster: Cluster, command: CreateTopics) -> Decision[CreateTopicsResponse]:
+def decide_create_topics(
+    cluster: Cluster, command: CreateTopics
+) -> MetadataDecision[CreateTopicsResponse]:
     """Create what can be created; each topic has its own answer."""
     topics = command.request.topics
     assert len(command.entropy) == UUID_BYTES * len(topics), "16 bytes for each topic"
@@ -73,13 +75,13 @@ def decide_create_topics(cluster: Cluster, command: CreateTopics) -> Decision[Cr
         results[topic.name] = _result(cluster, new, command.describable)
     response = CreateTopicsResponse(topics=tuple(results.values()))
     if command.request.validate_only:
-        return Decision((), response)
-    return Decision(_records(created, cluster.image.level), response)
+        return MetadataDecision((), response)
+    return MetadataDecision(_records(created, cluster.image.level), response)
 
 
 def decide_create_missing_topics(
     cluster: Cluster, command: CreateMissingTopics
-) -> Decision[CreateTopicsResponse]:
+) -> MetadataDecision[CreateTopicsResponse]:
     """Create topics that nobody described: internal ones as configured, others by default.
 
     Internal topics have no more replicas than there are brokers when they are created, so that a

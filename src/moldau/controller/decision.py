@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias
 
+from moldau.coordination.command import Answer
 from moldau.protocol.schema import Message
-
-Answer = TypeVar("Answer", bound=Message | None, covariant=True)  # noqa: PLC0105
 
 Records: TypeAlias = list[Message]
 
@@ -22,7 +21,7 @@ Effect: TypeAlias = UpgradeKraftVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Answer]):
+class MetadataDecision(Generic[Answer]):
     """Records that take effect together, and what to tell the caller once they are committed.
 
     Where there may be very many records they are made while they are walked, once, so that a large

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from moldau.controller.broker_lifecycle import usual_election
 from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.controller.partition_change import Election, Wish, change_partition
 from moldau.controller.placement import check_assignment
 from moldau.coordination.refusal import Refusal
@@ -38,7 +38,7 @@ _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 def decide_elect_leaders(
     cluster: Cluster, request: ElectLeadersRequest
-) -> Decision[ElectLeadersResponse]:
+) -> MetadataDecision[ElectLeadersResponse]:
     """Elect the preferred leaders, or any where there is none; each partition has its answer."""
     records: Records = []
     results: list[ReplicaElectionResult] = []
@@ -71,7 +71,7 @@ def decide_elect_leaders(
     response = ElectLeadersResponse(replica_election_results=results)
     if election is None:
         response.error_code = ErrorCode.INVALID_REQUEST
-    return Decision(records, response)
+    return MetadataDecision(records, response)
 
 
 def _elected(cluster: Cluster, name: str, index: int, election: Election) -> PartitionChangeRecord:
@@ -102,7 +102,7 @@ def _elected(cluster: Cluster, name: str, index: int, election: Election) -> Par
 
 def decide_alter_reassignments(
     cluster: Cluster, request: AlterPartitionReassignmentsRequest
-) -> Decision[AlterPartitionReassignmentsResponse]:
+) -> MetadataDecision[AlterPartitionReassignmentsResponse]:
     """Begin to move replicas, or take a move back; each partition has its own answer."""
     records: Records = []
     responses: list[ReassignableTopicResponse] = []
@@ -131,7 +131,7 @@ def decide_alter_reassignments(
         error_message=None,
         responses=responses,
     )
-    return Decision(records, response)
+    return MetadataDecision(records, response)
 
 
 def _reassigned(

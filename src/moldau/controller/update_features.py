@@ -3,7 +3,7 @@
 from moldau.controller.alter_configs import eligible_leader_configs
 from moldau.controller.cluster import Cluster
 from moldau.controller.commands import UpdateFeatures
-from moldau.controller.decision import Decision, Effect, Records, UpgradeKraftVersion
+from moldau.controller.decision import Effect, MetadataDecision, Records, UpgradeKraftVersion
 from moldau.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -27,7 +27,7 @@ _UNSAFE_DOWNGRADE = 3
 
 def decide_update_features(
     cluster: Cluster, command: UpdateFeatures
-) -> Decision[UpdateFeaturesResponse]:
+) -> MetadataDecision[UpdateFeaturesResponse]:
     """Set the levels, metadata.version first, or say which one is wrong and why."""
     request = command.request
     levels = {**cluster.image.levels, KRAFT_VERSION: command.kraft_version}
@@ -47,7 +47,7 @@ def decide_update_features(
     ]
     response = UpdateFeaturesResponse(error_message=None, results=results)
     if request.validate_only:
-        return Decision((), response)
+        return MetadataDecision((), response)
     names = {update.feature for update in request.feature_updates}
     effects: tuple[Effect, ...] = ()
     if proposed[KRAFT_VERSION] != command.kraft_version:
@@ -57,7 +57,7 @@ def decide_update_features(
         if name == ELIGIBLE_LEADER_REPLICAS_VERSION and proposed[name]:
             records += eligible_leader_configs(cluster)
         records.append(FeatureLevelRecord(name=name, feature_level=proposed[name]))
-    return Decision(records, response, effects)
+    return MetadataDecision(records, response, effects)
 
 
 def _refuse(cluster: Cluster, update: FeatureUpdateKey, levels: dict[str, int]) -> str | None:
@@ -82,8 +82,8 @@ def _refuse(cluster: Cluster, update: FeatureUpdateKey, levels: dict[str, int]) 
     return refuse_change(change, levels)
 
 
-def _refused(reason: str) -> Decision[UpdateFeaturesResponse]:
-    return Decision(
+def _refused(reason: str) -> MetadataDecision[UpdateFeaturesResponse]:
+    return MetadataDecision(
         (),
         UpdateFeaturesResponse(
             error_code=ErrorCode.INVALID_UPDATE_VERSION,

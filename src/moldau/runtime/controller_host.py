@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 from moldau.consensus.member import QuorumMember
-from moldau.controller.commands import Command, RegisterBroker, UpdateFeatures
+from moldau.controller.commands import RegisterBroker, UpdateFeatures
 from moldau.controller.controller import Controller
-from moldau.controller.decision import Answer
 from moldau.controller.quorum_description import describe_quorum
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError

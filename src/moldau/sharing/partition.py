@@ -6,24 +6,24 @@ from itertools import count
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.acquiring import acquire
-from moldau.sharing.limits import Limits, Wish
+from moldau.sharing.acquisition import acquire
+from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.states import (
     Acknowledgement,
-    AcknowledgeType,
+    AcknowledgementKind,
     Acquired,
-    Fetched,
+    FetchedBatches,
     RecordState,
     StateBatch,
     StateWrite,
 )
-from moldau.sharing.window import NO_WRITE, Run, Window
+from moldau.sharing.window import NO_WRITE, Run, ShareWindow
 
 _BECOMES = {
-    AcknowledgeType.GAP: RecordState.ARCHIVED,
-    AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
-    AcknowledgeType.RELEASE: RecordState.AVAILABLE,
-    AcknowledgeType.REJECT: RecordState.ARCHIVED,
+    AcknowledgementKind.GAP: RecordState.ARCHIVED,
+    AcknowledgementKind.ACCEPT: RecordState.ACKNOWLEDGED,
+    AcknowledgementKind.RELEASE: RecordState.AVAILABLE,
+    AcknowledgementKind.REJECT: RecordState.ARCHIVED,
 }
 
 
@@ -45,7 +45,7 @@ class SharePartition:
         self, start_offset: Offset, state_epoch: int, batches: Iterable[StateBatch] = ()
     ) -> None:
         self.state_epoch = state_epoch
-        self._window = Window(start_offset)
+        self._window = ShareWindow(start_offset)
         self._writes = count(NO_WRITE + 1)
         for batch in batches:
             self._load(batch)
@@ -95,7 +95,7 @@ class SharePartition:
         """Return what is known of all records between start and end."""
         return [run.batch() for run in self._window]
 
-    def can_acquire(self, limits: Limits) -> bool:
+    def can_acquire(self, limits: ShareLimits) -> bool:
         """Whether there may be something for a member, if the log has it."""
         return self.next_fetch_offset < self.end_offset or len(self._window) < limits.in_flight_max
 
@@ -104,10 +104,10 @@ class SharePartition:
     def acquire(
         self,
         member_id: str,
-        fetched: Fetched,
+        fetched: FetchedBatches,
         *,
-        wish: Wish,
-        limits: Limits,
+        wish: AcquisitionWish,
+        limits: ShareLimits,
         now: float,
     ) -> list[Acquired]:
         """Lock records for a member, of those that were read for it."""
@@ -126,7 +126,7 @@ class SharePartition:
         member_id: str,
         acknowledgements: Sequence[Acknowledgement],
         *,
-        limits: Limits,
+        limits: ShareLimits,
         now: float,
     ) -> StateWrite | None:
         """Take what a member says of its records, all or, with a `Refusal`, nothing of it.
@@ -142,16 +142,16 @@ class SharePartition:
         changed = []
         for first, last, kind in said:
             for run in self._window.within(first, last):
-                if kind is AcknowledgeType.RENEW:
+                if kind is AcknowledgementKind.RENEW:
                     run.lock_until = now + limits.lock_seconds
                 else:
                     run.state = _BECOMES[kind]
-                    if kind is AcknowledgeType.REJECT and limits.has_dead_letters:
+                    if kind is AcknowledgementKind.REJECT and limits.has_dead_letters:
                         run.state = RecordState.ARCHIVING
                     changed.append(run)
         return self._stored_first(changed, limits)
 
-    def release(self, member_id: str, limits: Limits) -> StateWrite | None:
+    def release(self, member_id: str, limits: ShareLimits) -> StateWrite | None:
         """Give back what a member has: it is gone."""
         runs = [run for run in self._locked() if run.member_id == member_id]
         for run in runs:
@@ -159,8 +159,8 @@ class SharePartition:
         return self._stored_first(runs, limits)
 
     def _checked(
-        self, member_id: str, said: Acknowledgement, limits: Limits
-    ) -> list[tuple[Offset, Offset, AcknowledgeType]]:
+        self, member_id: str, said: Acknowledgement, limits: ShareLimits
+    ) -> list[tuple[Offset, Offset, AcknowledgementKind]]:
         window = self._window
         if not window.runs:
             raise Refusal(
@@ -173,7 +173,7 @@ class SharePartition:
                     ErrorCode.INVALID_REQUEST,
                     f"The {which} offset is behind all that was ever acquired.",
                 )
-        if AcknowledgeType.RENEW in said.types and not limits.may_renew:
+        if AcknowledgementKind.RENEW in said.types and not limits.may_renew:
             raise Refusal(
                 ErrorCode.INVALID_RECORD_STATE,
                 "This group does not let locks be renewed.",
@@ -187,7 +187,7 @@ class SharePartition:
 
     # What happens.
 
-    def expire(self, limits: Limits, now: float) -> StateWrite | None:
+    def expire(self, limits: ShareLimits, now: float) -> StateWrite | None:
         """Take away what was locked for too long."""
         runs = [run for run in self._locked() if run.lock_until <= now]
         for run in runs:
@@ -250,7 +250,7 @@ class SharePartition:
     def _locked(self) -> Iterable[Run]:
         return (run for run in self._window if run.state is RecordState.ACQUIRED and not run.write)
 
-    def _stored_first(self, runs: Sequence[Run], limits: Limits) -> StateWrite | None:
+    def _stored_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
         if not runs:
             return None
         number = next(self._writes)
@@ -270,7 +270,7 @@ class SharePartition:
         )
 
 
-def _released(run: Run, limits: Limits) -> RecordState:
+def _released(run: Run, limits: ShareLimits) -> RecordState:
     if run.delivery_count < limits.delivery_count_max:
         return RecordState.AVAILABLE
     return RecordState.ARCHIVING if limits.has_dead_letters else RecordState.ARCHIVED
@@ -291,7 +291,7 @@ def _check_owner(run: Run, member_id: str) -> None:
         raise Refusal(ErrorCode.INVALID_RECORD_STATE, "Another member has acquired the records.")
 
 
-def _pieces(said: Acknowledgement) -> Iterable[tuple[Offset, Offset, AcknowledgeType]]:
+def _pieces(said: Acknowledgement) -> Iterable[tuple[Offset, Offset, AcknowledgementKind]]:
     """Give what is said of consecutive offsets together."""
     if len(said.types) == 1:
         yield said.first, said.last, said.types[0]

@@ -22,7 +22,7 @@ class RecordState(IntEnum):
         return self >= RecordState.ACKNOWLEDGED
 
 
-class AcknowledgeType(IntEnum):
+class AcknowledgementKind(IntEnum):
     """What a member says of a record that it got."""
 
     GAP = 0  # there was none at this offset
@@ -46,20 +46,20 @@ class StateBatch(NamedTuple):
         return self.delivery_count, self.state
 
 
-class Span(NamedTuple):
+class OffsetSpan(NamedTuple):
     """Consecutive offsets, both ends included."""
 
     first: Offset
     last: Offset
 
 
-class Fetched(NamedTuple):
+class FetchedBatches(NamedTuple):
     """What was read of a log for a share group."""
 
     offset: Offset
     """Where reading began."""
-    batches: Sequence[Span]
-    aborted: Sequence[Span] = ()
+    batches: Sequence[OffsetSpan]
+    aborted: Sequence[OffsetSpan] = ()
     """Batches among them that the group must not see."""
 
 
@@ -76,7 +76,7 @@ class Acknowledgement(NamedTuple):
 
     first: Offset
     last: Offset
-    types: tuple[AcknowledgeType, ...]
+    types: tuple[AcknowledgementKind, ...]
 
 
 class StateWrite(NamedTuple):

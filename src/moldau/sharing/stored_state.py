@@ -9,7 +9,7 @@ from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, TopicId
 from moldau.kernel.uuid_text import uuid_to_text
 from moldau.protocol.stored import share_group_state as stored
-from moldau.sharing.combining import combine
+from moldau.sharing.combination import combine
 from moldau.sharing.states import RecordState, StateBatch
 
 UNSET = -1

@@ -80,7 +80,7 @@ class Run:
         return rest
 
 
-class Window:
+class ShareWindow:
     """Runs without holes between them, from `start` up to, not including, `end`."""
 
     __slots__ = ("end", "runs", "start")

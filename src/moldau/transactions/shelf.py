@@ -3,7 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import Producer, Ticket
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch
 from moldau.protocol.errors import ErrorCode
@@ -11,6 +11,7 @@ from moldau.transactions.context import TransactionContext
 from moldau.transactions.transaction import NO_EPOCH, Transaction
 
 if TYPE_CHECKING:
+    from moldau.coordination.command import Done, Ticket
     from moldau.transactions.commands import AddPartitions
 
 
@@ -25,7 +26,7 @@ class TransactionShelf:
         """When transactions time out (monotonic), those that have ended meanwhile as well."""
         self.looks_at = -inf
         """When those that are late are looked for the next time."""
-        self.waiting: dict[str, list[tuple[Ticket, AddPartitions]]] = {}
+        self.waiting: dict[str, list[tuple[Ticket[Done], AddPartitions]]] = {}
         """Who waits for a prepared transaction to be completed, to begin the next one."""
         self._last_epochs: dict[str, ProducerEpoch] = {}
 
@@ -67,7 +68,7 @@ class TransactionShelf:
             self._last_epochs[transactional_id] = epoch
 
 
-def check_owner(known: Transaction, producer: Producer) -> None:
+def check_owner(known: Transaction, producer: ProducerIdentity) -> None:
     """Refuse a producer that is not, or no longer, the transaction's."""
     id_, epoch = known.owner
     if producer.id != id_:

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from moldau.coordination.machine import NO_PRODUCER, Producer
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.transactions.state import PREVIOUS, TransactionState
 
@@ -44,9 +44,9 @@ class Transaction:
     """The version of transactions that the client spoke, or the cluster if nobody asked."""
 
     @property
-    def producer(self) -> Producer:
+    def producer(self) -> ProducerIdentity:
         """Whose records are in the transaction."""
-        return Producer(self.producer_id, self.producer_epoch)
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_kept(self) -> bool:
@@ -54,10 +54,10 @@ class Transaction:
         return self.state is TransactionState.ONGOING and self.next_producer_epoch != NO_EPOCH
 
     @property
-    def owner(self) -> Producer:
+    def owner(self) -> ProducerIdentity:
         """Who may end the transaction: who writes it, unless it was kept for somebody else."""
         if self.is_kept:
-            return Producer(self.next_producer_id, self.next_producer_epoch)
+            return ProducerIdentity(self.next_producer_id, self.next_producer_epoch)
         return self.producer
 
     @property

@@ -4,14 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from moldau.controller.cluster import ControllerSettings, InternalTopic
-from moldau.controller.commands import (
-    Activate,
-    Command,
-    CreateTopics,
-    Heartbeat,
-    RegisterBroker,
-)
+from moldau.controller.commands import Activate, CreateTopics, Heartbeat, RegisterBroker
 from moldau.controller.controller import Controller
+from moldau.coordination.command import Command
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.metadata.batches import encode_records, in_batches

@@ -5,8 +5,9 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.coordinators.requests import submit_for
 from moldau.broker.handlers.producer_errors import seen_code
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
@@ -24,21 +25,17 @@ def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxn
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     command = EndTransaction(
         request.transactional_id,
-        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
         request.committed,
         BUMPING if call.version >= BUMPING_SINCE else 0,
     )
-    broker.coordinators.transactions.submit(
-        request.transactional_id,
-        command,
-        lambda outcome: call.attempt(partial(_answer, call, outcome)),
-    )
+    transactions = broker.coordinators.transactions
+    submit_for(call, transactions, request.transactional_id, command, partial(_answer, call))
     return None
 
 
-def _answer(call: Call, outcome: object) -> None:
+def _answer(call: Call, outcome: ProducerIdentity | Refusal) -> None:
     if isinstance(outcome, Refusal):
         call.answer(EndTxnResponse(error_code=seen_code(outcome.code, call.version, FENCED_SINCE)))
         return
-    assert isinstance(outcome, Producer)
     call.answer(EndTxnResponse(producer_id=outcome.id, producer_epoch=outcome.epoch))

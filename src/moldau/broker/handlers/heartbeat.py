@@ -2,8 +2,9 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import ClassicHeartbeat
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -14,7 +15,8 @@ def handle_heartbeat(
     """Answer whether the member is one, and whether it has to join again."""
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(ClassicHeartbeat, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 

@@ -20,7 +20,7 @@ from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
-from moldau.sharing.limits import Wish
+from moldau.sharing.limits import AcquisitionWish
 from moldau.sharing.states import Acquired
 from moldau.sharing.stored_state import ShareKey
 
@@ -47,7 +47,7 @@ class Terms(NamedTuple):
     until: float
     bytes_min: int
     bytes_max: int
-    wish: Wish
+    wish: AcquisitionWish
 
 
 Then = Callable[[list[ForMember], Callable[[], None] | None], None]

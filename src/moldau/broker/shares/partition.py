@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
@@ -15,7 +16,7 @@ from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
-from moldau.sharing.limits import Limits
+from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
 from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
@@ -82,10 +83,10 @@ class LedShare:
         """Return the group's settings."""
         return self._broker.shares.settings_of(self.key.group_id)
 
-    def limits(self) -> Limits:
+    def limits(self) -> ShareLimits:
         """Return what the group allows."""
         settings = self.settings()
-        return Limits(
+        return ShareLimits(
             settings.share_partition_max_record_locks,
             settings.share_delivery_count_limit,
             settings.share_record_lock_duration_ms / 1000,
@@ -95,11 +96,10 @@ class LedShare:
 
     # Loading.
 
-    def _loaded(self, outcome: object) -> None:
+    def _loaded(self, outcome: ShareState | Refusal) -> None:
         if isinstance(outcome, Refusal):
             self._fail(outcome)
             return
-        assert isinstance(outcome, ShareState), "that is what a read is answered with"
         if outcome.start_offset == UNSET:
             self._begin(outcome)
         else:
@@ -206,7 +206,7 @@ class LedShare:
         )
         persist(self._broker, self.key, command, partial(self._stored, write, then))
 
-    def _stored(self, write: StateWrite, then: Then, outcome: object) -> None:
+    def _stored(self, write: StateWrite, then: Then, outcome: Done | Refusal) -> None:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
         self.partition.written(write.number, is_stored=refusal is None)

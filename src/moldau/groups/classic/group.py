@@ -1,20 +1,23 @@
 """A classic group: its record, and the membership that goes on from there."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.classic.membership import NEVER_MS, Membership, State, membership_of
+from moldau.groups.classic.membership import (
+    NEVER_MS,
+    ClassicGroupState,
+    GroupMembership,
+    membership_of,
+)
 from moldau.groups.classic.subscription import subscribed_topics
 from moldau.groups.group import GroupType
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
-
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
 
 CONSUMER: Final = "consumer"
 """The protocol type of those who read topics together; other types are their members' own."""
@@ -29,7 +32,7 @@ class ClassicGroup:
         self,
         group_id: str,
         stored: GroupMetadataValue | None = None,
-        membership: Membership | None = None,
+        membership: GroupMembership | None = None,
     ) -> None:
         self.group_id = group_id
         self.stored = stored
@@ -38,7 +41,7 @@ class ClassicGroup:
         self._topics: tuple[int, frozenset[str] | None] | None = None
 
     @property
-    def membership(self) -> Membership:
+    def membership(self) -> GroupMembership:
         """Soft: begins with what is recorded, when it is first asked for."""
         if self._membership is None:
             self._membership = membership_of(self.stored)
@@ -57,7 +60,7 @@ class ClassicGroup:
     @property
     def is_empty(self) -> bool:
         """Whether it has no members, and none is waited for."""
-        return self.membership.state is State.EMPTY
+        return self.membership.state is ClassicGroupState.EMPTY
 
     def check_offset_commit(
         self,
@@ -82,7 +85,7 @@ class ClassicGroup:
                 )
         elif not is_transactional:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "Only members may commit.")
-        if not is_transactional and membership.state is State.COMPLETING:
+        if not is_transactional and membership.state is ClassicGroupState.COMPLETING:
             # It has heard of the generation, and not yet what it is to read in it.
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
 
@@ -118,7 +121,7 @@ class ClassicGroup:
             return commit_ms
         if self.is_empty:
             return commit_ms if membership.changed_ms == NEVER_MS else membership.changed_ms
-        if membership.state is State.STABLE and self._subscribed_topics() is not None:
+        if membership.state is ClassicGroupState.STABLE and self._subscribed_topics() is not None:
             return commit_ms
         return None
 
@@ -137,8 +140,8 @@ class ClassicGroup:
         return self._topics[1]
 
 
-def replay_group(
-    machine: "GroupMachine",
+def replay_classic_group(
+    shelf: GroupShelf,
     _offset: Offset,
     _producer_id: ProducerId,
     key: GroupMetadataKey,
@@ -146,11 +149,11 @@ def replay_group(
 ) -> None:
     """Apply a group's record: its membership, if there is one, is there already."""
     if value is None:
-        machine.groups.pop(key.group, None)
+        shelf.groups.pop(key.group, None)
         return
-    group = machine.groups.get(key.group)
+    group = shelf.groups.get(key.group)
     if isinstance(group, ClassicGroup):
         group.stored = value
     else:
-        membership = machine.forming.pop(key.group, None)
-        machine.groups[key.group] = ClassicGroup(key.group, value, membership)
+        membership = shelf.forming.pop(key.group, None)
+        shelf.groups[key.group] = ClassicGroup(key.group, value, membership)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from moldau.coordination.machine import Ticket
+from moldau.coordination.command import Ticket
 from moldau.protocol.messages.describe_groups import DescribedGroupMember
-from moldau.protocol.messages.join_group import JoinGroupResponseMember
+from moldau.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from moldau.protocol.messages.sync_group import SyncGroupResponse
 from moldau.protocol.stored.offsets import MemberMetadata
 
 Protocols = tuple[tuple[str, bytes], ...]
@@ -12,7 +13,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class ClassicMember:
     """Who it is, what it can speak, and what it waits for."""
 
     member_id: str
@@ -25,8 +26,8 @@ class Member:
     assignment: bytes = b""
     is_new: bool = False
     """It waits for its first generation: until then it may not know its id, and cannot beat."""
-    join: Ticket | None = None
-    sync: Ticket | None = None
+    join: Ticket[JoinGroupResponse] | None = None
+    sync: Ticket[SyncGroupResponse] | None = None
     deadline: float = 0.0
     """When its session ends, unless it is heard of before."""
     timer_at: float | None = None
@@ -79,11 +80,11 @@ class Member:
         )
 
 
-def from_stored(stored: MemberMetadata, protocol: str) -> Member:
+def from_stored(stored: MemberMetadata, protocol: str) -> ClassicMember:
     """Return a member as it was recorded: it can speak what the group spoke then."""
     # The first version of the record has no rebalance timeout.
     has_own = stored.rebalance_timeout != -1
-    return Member(
+    return ClassicMember(
         member_id=stored.member_id,
         instance_id=stored.group_instance_id,
         client_id=stored.client_id,

@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.classic.member import Member, Protocols, from_stored
+from moldau.groups.classic.member import ClassicMember, Protocols, from_stored
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
@@ -18,7 +18,7 @@ VALUE_VERSION: Final = 3
 NEVER_MS: Final = -1
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """A group's state; the values are Kafka's words for it."""
 
     EMPTY = "Empty"
@@ -28,15 +28,17 @@ class State(Enum):
 
 
 # What each state may follow on.
-_BEFORE: Final[Mapping[State, frozenset[State]]] = {
-    State.EMPTY: frozenset({State.PREPARING}),
-    State.PREPARING: frozenset({State.EMPTY, State.COMPLETING, State.STABLE}),
-    State.COMPLETING: frozenset({State.PREPARING}),
-    State.STABLE: frozenset({State.COMPLETING}),
+_BEFORE: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING}),
+    ClassicGroupState.PREPARING: frozenset(
+        {ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING, ClassicGroupState.STABLE}
+    ),
+    ClassicGroupState.COMPLETING: frozenset({ClassicGroupState.PREPARING}),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.COMPLETING}),
 }
 
 
-class Membership:
+class GroupMembership:
     """Soft: what is recorded of it is the generation that was assigned last.
 
     A restart goes back to that one. Nobody has been told then who reads what in a later one, so
@@ -44,7 +46,7 @@ class Membership:
     """
 
     def __init__(self, changed_ms: int) -> None:
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.is_initial = False
         """Whether the rebalance under way began with an empty group."""
         self.changed_ms = changed_ms
@@ -52,7 +54,7 @@ class Membership:
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicMember] = {}
         self.static: dict[str, str] = {}
         """The ids of members by the names of their instances."""
         self.pending: set[str] = set()
@@ -81,10 +83,10 @@ class Membership:
         """Whether nobody has to be waited for."""
         return not self.pending and all(each.join is not None for each in self.members.values())
 
-    def move(self, state: State, now: Instant) -> None:
+    def move(self, state: ClassicGroupState, now: Instant) -> None:
         """Be in another state."""
         assert self.state in _BEFORE[state], f"{self.state} to {state}"
-        self.is_initial = self.state is State.EMPTY
+        self.is_initial = self.state is ClassicGroupState.EMPTY
         self.state = state
         self.changed_ms = now.wall_ms
 
@@ -103,7 +105,7 @@ class Membership:
         ):
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "The group has no such member.")
 
-    def add(self, member: Member, protocol_type: str) -> None:
+    def add(self, member: ClassicMember, protocol_type: str) -> None:
         """Have one more member."""
         if not self.members:
             self.protocol_type = protocol_type
@@ -125,7 +127,7 @@ class Membership:
             self.leader = next(iter(self.members), None)
         self.unsynced.discard(member_id)
 
-    def rename(self, member: Member, member_id: str) -> None:
+    def rename(self, member: ClassicMember, member_id: str) -> None:
         """Give a static member another id: it was started again."""
         assert member.instance_id is not None
         del self.members[member.member_id]
@@ -148,7 +150,7 @@ class Membership:
 
     # Protocols.
 
-    def speak(self, member: Member, protocols: Protocols) -> None:
+    def speak(self, member: ClassicMember, protocols: Protocols) -> None:
         """Note what a member can speak now."""
         self._speakers.subtract(member.names)
         member.protocols = protocols
@@ -156,7 +158,7 @@ class Membership:
 
     def understands(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether all members speak one of these protocols."""
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in names)
         return self.protocol_type == protocol_type and any(
             self._speakers[name] == len(self.members) for name in names
@@ -185,14 +187,14 @@ class Membership:
         return StoredRecord(GroupMetadataKey(group=group_id), value, VALUE_VERSION)
 
 
-def membership_of(stored: GroupMetadataValue | None) -> Membership:
+def membership_of(stored: GroupMetadataValue | None) -> GroupMembership:
     """Return the membership that was recorded last; without a record nobody was ever in it."""
-    membership = Membership(NEVER_MS if stored is None else stored.current_state_timestamp)
+    membership = GroupMembership(NEVER_MS if stored is None else stored.current_state_timestamp)
     if stored is None:
         return membership
     for each in stored.members:
         membership.add(from_stored(each, stored.protocol or ""), stored.protocol_type)
-    membership.state = State.STABLE if stored.members else State.EMPTY
+    membership.state = ClassicGroupState.STABLE if stored.members else ClassicGroupState.EMPTY
     membership.generation = stored.generation
     membership.protocol_type = stored.protocol_type or None
     membership.protocol = stored.protocol

@@ -10,12 +10,10 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.consumer.member import ConsumerMember, Owned
 from moldau.groups.consumer.records import no_group_records
-from moldau.groups.consumer.replay import REPLAY
 from moldau.groups.group import GroupType, PartitionCheck
 from moldau.groups.modern.partitions import NO_PARTITIONS, Partitions
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.schema import Message
 
 EPOCHS_COMMITTED_SINCE: Final = 9
 """The version of OffsetCommit that can say a member's epoch."""
@@ -23,7 +21,7 @@ EPOCHS_COMMITTED_SINCE: Final = 9
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A group; `replay` alone changes it. A `groups.group.Group`."""
+    """A `groups.group.Group`; only the replay of its records changes it."""
 
     group_id: str
     epoch: int = 1
@@ -88,6 +86,19 @@ class ConsumerGroup:
         """Return the member that an instance is, or was last."""
         member_id = None if instance_id is None else self.static_member_ids.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
+
+    def get_static(self, instance_id: str, member_id: str) -> ConsumerMember:
+        """Return the member that an instance is; `Refusal` if it is another one by now, or none."""
+        member = self.find_static(instance_id)
+        if member is None:
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise Refusal(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                f" {member.member_id}.",
+            )
+        return member
 
     def get_member(self, member_id: str | None) -> ConsumerMember:
         """Return a member; `Refusal` if there is none of that id."""
@@ -176,11 +187,7 @@ class ConsumerGroup:
         """Return the records that make the group forgotten, without its offsets."""
         return no_group_records(self.group_id, self.members, self.regexes)
 
-    # What its records say.
-
-    def replay(self, key: Message, value: Message | None) -> None:
-        """Apply one of its records; the one that ends it is not for itself."""
-        REPLAY[type(key)](self, key, value)
+    # What its records change (`consumer.replay`).
 
     def put(self, member: ConsumerMember) -> None:
         """Have a member as it is now; for replay only."""

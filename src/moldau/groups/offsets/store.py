@@ -5,17 +5,17 @@ from sys import intern
 from types import MappingProxyType
 from typing import Final
 
-from moldau.coordination.machine import NO_PRODUCER
-from moldau.groups.offsets.committed import Committed
+from moldau.coordination.producer import NO_PRODUCER
+from moldau.groups.offsets.group_offset import GroupOffset
 from moldau.kernel.ids import ProducerId
 
-Topics = dict[str, dict[int, Committed]]
+Topics = dict[str, dict[int, GroupOffset]]
 """By topic and partition."""
 
-_NOTHING: Final[Mapping[str, Mapping[int, Committed]]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Mapping[int, GroupOffset]]] = MappingProxyType({})
 
 
-class CommittedOffsets:
+class GroupOffsets:
     """Durable: only what is replayed changes it."""
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class CommittedOffsets:
         """How many offsets count."""
         return sum(len(each) for topics in self._groups.values() for each in topics.values())
 
-    def of(self, group_id: str) -> Mapping[str, Mapping[int, Committed]]:
+    def of(self, group_id: str) -> Mapping[str, Mapping[int, GroupOffset]]:
         """Return what counts for a group, by topic and partition."""
         return self._groups.get(group_id, _NOTHING)
 
-    def find(self, group_id: str, topic: str, partition: int) -> Committed | None:
+    def find(self, group_id: str, topic: str, partition: int) -> GroupOffset | None:
         """Return what counts for a partition."""
         return self.of(group_id).get(topic, {}).get(partition)
 
@@ -60,7 +60,7 @@ class CommittedOffsets:
         }
         return iter(places)
 
-    def everywhere(self, topic: str) -> Iterator[tuple[str, int, Committed]]:
+    def everywhere(self, topic: str) -> Iterator[tuple[str, int, GroupOffset]]:
         """Walk what counts or is pending for a topic: group, partition and offset."""
         for groups in (self._groups, *self._pending.values()):
             for group_id, topics in groups.items():
@@ -78,7 +78,7 @@ class CommittedOffsets:
         group_id: str,
         topic: str,
         partition: int,
-        committed: Committed,
+        committed: GroupOffset,
         producer_id: ProducerId = NO_PRODUCER,
     ) -> None:
         """Have an offset count, or wait for the end of its producer's transaction."""
