@@ -11,6 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.admission import is_admitted
 from moldau.coordination.producer import ProducerIdentity
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -19,23 +20,12 @@ from moldau.replication.replica import Replica
 from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-ABORTABLE_SINCE: Final = 11
 ADDING_SINCE: Final = 12
 _FLEXIBLE_SINCE: Final = 9
 _SIZE_BYTES: Final = 4
 PRODUCE: Final = 0
 
 _SPLITTER: Final = FrameSplitter({PRODUCE: _FLEXIBLE_SINCE})
-
-# Clients send a batch again for this error, and do not look for another leader before.
-_SEEN_AS: Final = dict.fromkeys(
-    (
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    ),
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-)
 
 
 class TransactionalAppend(AppendRequest):
@@ -154,15 +144,10 @@ class TransactionalAppend(AppendRequest):
             first_sequences.check(replica, batch, begins_at_zero=self._adds)
 
     def _seen(self, code: ErrorCode) -> tuple[ErrorCode, str]:
-        version = self._call.version
-        if code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
-            code = ErrorCode.INVALID_TXN_STATE
+        told = told_code(Reader.PRODUCE, code, self._call.version)
         if code in (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE):
-            return code, "the partition was not added to the transaction"
-        seen = _SEEN_AS.get(code, code)
-        if code is ErrorCode.CONCURRENT_TRANSACTIONS and not self._adds:
-            seen = ErrorCode.NOT_ENOUGH_REPLICAS
-        return seen, f"the transaction's coordinator says {code.name}"
+            return told, "the partition was not added to the transaction"
+        return told, f"the transaction's coordinator says {code.name}"
 
     def _refuse(self, code: ErrorCode, message: str) -> None:
         for name, partition in self._partitions():

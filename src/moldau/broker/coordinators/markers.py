@@ -9,6 +9,7 @@ from moldau.broker.internal_topics import OFFSETS
 from moldau.coordination.command import Done
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError
 from moldau.log.producers import Origin
@@ -30,13 +31,6 @@ RETRY_SECONDS_MAX: Final = 1.0
 _OVER: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
-
-# What a group's coordinator says, as the leader of its partition would say it.
-_SEEN_AS: Final = {
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.NOT_COORDINATOR: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-}
 
 Then = Callable[[ErrorCode], None]
 
@@ -120,7 +114,7 @@ def _write_group_marker(broker: "Broker", partition: int, order: MarkerOrder, th
 
     def written(outcome: Done | Refusal) -> None:
         code = outcome.code if isinstance(outcome, Refusal) else ErrorCode.NONE
-        then(_SEEN_AS.get(code, code))
+        then(told_code(Reader.MARKER_WRITER, code))
 
     shard.write_marker(
         order.producer,

@@ -8,7 +8,7 @@ from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES
 from moldau.coordination.command import Answer, Command, OwnAnswer
 from moldau.coordination.refusal import Refusal
-from moldau.protocol.errors import ErrorCode
+from moldau.coordination.refusal_codes import PASSING
 from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
@@ -18,14 +18,6 @@ PATIENCE_SECONDS: Final = 10.0
 """How long a coordinator is waited for that loads, or has no topic yet."""
 
 PAUSE_SECONDS: Final = 0.05
-
-_PASSING: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 
 
 def persist(
@@ -95,7 +87,7 @@ class _Question(Generic[OwnAnswer]):
 
     def _answered(self, outcome: OwnAnswer | Refusal) -> None:
         environment = self._broker.environment
-        if isinstance(outcome, Refusal) and outcome.code in _PASSING:
+        if isinstance(outcome, Refusal) and outcome.code in PASSING:
             again = environment.now().monotonic + PAUSE_SECONDS
             if again < self._until:
                 environment.at(again, self.ask)

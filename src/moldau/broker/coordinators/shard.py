@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import count
-from typing import Any, Final, Generic
+from typing import Any, Generic
 
 from moldau._native.records import Record
 from moldau.broker.coordinators.log_replay import LogReplay
@@ -23,6 +23,7 @@ from moldau.coordination.decision import (
 from moldau.coordination.machine import Machine
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.coordination.stored_record import RecordTypes, StoredRecord
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
@@ -34,19 +35,6 @@ from moldau.records.batch import HEADER_BYTES, TRANSACTIONAL, build_batch, valid
 from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
-
-# What the partition's own errors mean for who asked its coordinator.
-_SEEN_AS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
-_SAID_TO_ALL: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 class ShardState(Enum):
@@ -153,8 +141,7 @@ class Shard:
         self.state = ShardState.LOADING
         refusal = _refusal(error)
         # What is wrong with one decision is nothing for others to hear: they may ask again.
-        code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
-        self._stop(Refusal(code, refusal.message))
+        self._stop(Refusal(told_code(Reader.OTHER_CALLER, refusal.code), refusal.message))
         if self.replica.log is not None:
             self._load()
 
@@ -400,4 +387,4 @@ class _Pending(Generic[Answer]):
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:
-    return Refusal(_SEEN_AS.get(error.code, error.code), str(error))
+    return Refusal(told_code(Reader.COORDINATOR_CALLER, error.code), str(error))

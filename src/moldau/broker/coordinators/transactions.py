@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.first_sequences import FirstSequences
@@ -16,6 +16,7 @@ from moldau.broker.internal_topics import TRANSACTION_STATE
 from moldau.coordination.command import Answer, Command, Done
 from moldau.coordination.decision import Effect
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import ProducerId, TopicPartition
 from moldau.metadata.features import TRANSACTION_VERSION
@@ -111,7 +112,7 @@ class TransactionCoordinator(Coordinator):
             if not self.writes[producer_id]:
                 del self.writes[producer_id]
             if isinstance(missing, Refusal):
-                code = _SEEN_AS.get(missing.code, missing.code)
+                code = told_code(Reader.TRANSACTIONAL_WRITER, missing.code)
                 then(dict.fromkeys(command.partitions, code))
             else:
                 then(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
@@ -131,9 +132,6 @@ def _ignore(_outcome: Done | Refusal) -> None:
 
 
 _RECORD_TYPES = record_types(transaction_state)
-
-# Producers know this one as the answer to a write.
-_SEEN_AS: Final = {ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH}
 
 
 class _Context:

@@ -1,15 +1,14 @@
 """AddOffsetsToTxn v0-v4. v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE."""
 
 from functools import partial
-from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import submit_for
-from moldau.broker.handlers.producer_errors import seen_code
 from moldau.coordination.command import Done
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.coordination.shards import shard_of
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -18,8 +17,6 @@ from moldau.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from moldau.transactions.commands import AddPartitions
-
-FENCED_SINCE: Final = 2
 
 
 def handle_add_offsets_to_txn(
@@ -47,5 +44,5 @@ def handle_add_offsets_to_txn(
 def _answer(call: Call, outcome: Done | Refusal) -> None:
     code = ErrorCode.NONE
     if isinstance(outcome, Refusal):
-        code = seen_code(outcome.code, call.version, FENCED_SINCE)
+        code = told_code(Reader.ADD_OFFSETS_TO_TXN, outcome.code, call.version)
     call.answer(AddOffsetsToTxnResponse(error_code=code))

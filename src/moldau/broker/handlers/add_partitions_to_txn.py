@@ -11,10 +11,10 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.gathering import gather
-from moldau.broker.handlers.producer_errors import seen_code
 from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_partitions_to_txn import (
@@ -28,7 +28,6 @@ from moldau.protocol.messages.add_partitions_to_txn import (
 from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-FENCED_SINCE: Final = 2
 SEVERAL_SINCE: Final = 4
 
 Codes = Mapping[TopicPartition, ErrorCode]
@@ -79,7 +78,7 @@ def _add(
 
     def answer(missing: AbstractSet[TopicPartition] | Refusal) -> None:
         if isinstance(missing, Refusal):
-            code = seen_code(missing.code, call.version, FENCED_SINCE)
+            code = told_code(Reader.ADD_PARTITIONS_TO_TXN, missing.code, call.version)
             then(dict.fromkeys(partitions, code))
             return
         then(

@@ -6,9 +6,9 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import submit_for
-from moldau.broker.handlers.producer_errors import seen_code
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -16,7 +16,6 @@ from moldau.transactions.commands import EndTransaction
 from moldau.transactions.transaction import BUMPING
 
 BUMPING_SINCE: Final = 5
-FENCED_SINCE: Final = 2
 
 
 def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxnResponse | None:
@@ -36,6 +35,8 @@ def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxn
 
 def _answer(call: Call, outcome: ProducerIdentity | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.answer(EndTxnResponse(error_code=seen_code(outcome.code, call.version, FENCED_SINCE)))
+        call.answer(
+            EndTxnResponse(error_code=told_code(Reader.END_TXN, outcome.code, call.version))
+        )
         return
     call.answer(EndTxnResponse(producer_id=outcome.id, producer_epoch=outcome.epoch))

@@ -4,6 +4,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import ask, request_command
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.groups.commands import ClassicHeartbeat
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -21,6 +22,4 @@ def handle_heartbeat(
 
 
 def _refused(refusal: Refusal) -> HeartbeatResponse:
-    # A group that loads is there, and so is its member: it gets a session when it is loaded.
-    is_loading = refusal.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else refusal.code)
+    return HeartbeatResponse(error_code=told_code(Reader.HEARTBEAT, refusal.code))

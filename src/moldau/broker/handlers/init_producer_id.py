@@ -9,9 +9,9 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import submit_for
-from moldau.broker.handlers.producer_errors import seen_code
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.init_producer_id import (
@@ -23,7 +23,6 @@ from moldau.transactions.transaction import NEVER_MS
 
 NO_ID: Final = -1
 NO_EPOCH: Final = -1
-FENCED_SINCE: Final = 4
 
 
 def handle_init_producer_id(
@@ -58,7 +57,7 @@ def _answer_new(call: Call, producer_id: ProducerId | None) -> None:
 
 def _answer(call: Call, outcome: Initialized | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.answer(_refused(seen_code(outcome.code, call.version, FENCED_SINCE)))
+        call.answer(_refused(told_code(Reader.INIT_PRODUCER_ID, outcome.code, call.version)))
         return
     ongoing = outcome.ongoing or ProducerIdentity(ProducerId(NO_ID), ProducerEpoch(NO_EPOCH))
     call.answer(

@@ -11,6 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import ask_each
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.groups.commands import FetchOffsets
 from moldau.groups.offsets.fetch import no_offset
 from moldau.groups.offsets.group_offset import NO_ID
@@ -101,9 +102,7 @@ def _identified(
 def _refused_group(
     group: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> OffsetFetchResponseGroup:
-    # Consumers before Kafka 3.9 give up on that code here; on this one they look for another.
-    if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-        code = ErrorCode.NOT_COORDINATOR
+    code = told_code(Reader.OFFSET_FETCH, code)
     refused = OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
     if version < 2:
         # There is no place for it but in each partition.

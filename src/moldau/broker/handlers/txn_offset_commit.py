@@ -16,6 +16,7 @@ from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.groups.commands import CommitTransactionalOffsets
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -29,8 +30,6 @@ from moldau.protocol.messages.txn_offset_commit import (
 from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-LOADING_SINCE: Final = 2
-ABORTABLE_SINCE: Final = 4
 ADDING_SINCE: Final = 5
 IDS_SINCE: Final = 6
 
@@ -106,8 +105,6 @@ class _Commit:
             self._commit()
             return
         (code,) = errors.values()
-        if code is ErrorCode.TRANSACTION_ABORTABLE and self._call.version < ABORTABLE_SINCE:
-            code = ErrorCode.INVALID_TXN_STATE
         self._refuse(code)
 
     def _commit(self) -> None:
@@ -123,9 +120,8 @@ class _Commit:
         self._call.answer(TxnOffsetCommitResponse(topics=topics))
 
     def _refuse(self, code: ErrorCode) -> None:
-        if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._call.version < LOADING_SINCE:
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        refused = [_refused(topic, code) for topic in self._asked]
+        told = told_code(Reader.TXN_OFFSET_COMMIT, code, self._call.version)
+        refused = [_refused(topic, told) for topic in self._asked]
         self._call.answer(TxnOffsetCommitResponse(topics=refused))
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
 from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import PASSING, Reader, told_code
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
@@ -27,17 +28,6 @@ if TYPE_CHECKING:
     from moldau.metadata.settings.kafka_resources import GroupSettings
 
 Then = Callable[[Refusal | None], None]
-
-# What a leader is told by the share coordinator, and its clients by the leader.
-_SEEN_AS: Final = {
-    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-}
 
 
 class Watcher(Protocol):
@@ -210,7 +200,7 @@ class LedShare:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
         self.partition.written(write.number, is_stored=refusal is None)
-        if refusal is not None and refusal.code not in _PASSING:
+        if refusal is not None and refusal.code not in PASSING:
             # Somebody else leads the partition, or the state was begun anew: forget this one.
             self.drop()
         self._set_timer()
@@ -261,14 +251,8 @@ class LedShare:
         self.wake()
 
 
-_PASSING: Final = frozenset(
-    code for code, seen in _SEEN_AS.items() if seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
-)
-
-
 def _seen(refusal: Refusal) -> Refusal:
-    code = _SEEN_AS.get(refusal.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return Refusal(code, refusal.message)
+    return Refusal(told_code(Reader.SHARE_MEMBER, refusal.code), refusal.message)
 
 
 def _ignored(_refusal: Refusal | None) -> None:

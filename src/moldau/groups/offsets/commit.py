@@ -6,6 +6,7 @@ from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import Reader, told_code
 from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.commands import CommitOffsets, CommitTransactionalOffsets
 from moldau.groups.group import PartitionCheck
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 _BY_BROKER: Final = -1
 """A time that the client leaves to the broker."""
-
-EPOCHS_KNOWN_SINCE: Final = 6
-"""The version of TxnOffsetCommit whose producers know the errors of KIP-848's groups."""
-_ABOUT_EPOCHS: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH})
 
 
 def commit_offsets(
@@ -94,7 +91,7 @@ def _check(shelf: GroupShelf, asked: CommitOffsets) -> PartitionCheck | None:
         )
     # Whoever is in no group may commit for one that is not there: it is made for them.
     if epoch >= 0:
-        code = ErrorCode.GROUP_ID_NOT_FOUND if asked.version >= 9 else ErrorCode.ILLEGAL_GENERATION
+        code = told_code(Reader.OFFSET_COMMIT, ErrorCode.GROUP_ID_NOT_FOUND, asked.version)
         raise Refusal(code, f"There is no group {request.group_id}.")
     return None
 
@@ -122,10 +119,7 @@ def commit_transactional_offsets(
                 row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             if check is not None:
-                try:
-                    check(topic.name, topic.topic_id, partition.partition_index)
-                except Refusal as refusal:
-                    raise _seen(refusal, asked.version) from None
+                check(topic.name, topic.topic_id, partition.partition_index)
             value = OffsetCommitValue(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
@@ -152,26 +146,15 @@ def _check_transactional(
     group = shelf.groups.get(request.group_id)
     if group is None:
         if epoch >= 0:
-            message = f"There is no group {request.group_id}."
-            raise _seen(Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message), asked.version)
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {request.group_id}.")
         return None
-    try:
-        return group.check_offset_commit(
-            request.member_id,
-            request.group_instance_id,
-            epoch,
-            is_transactional=True,
-            version=asked.version,
-        )
-    except Refusal as refusal:
-        raise _seen(refusal, asked.version) from None
-
-
-def _seen(refusal: Refusal, version: int) -> Refusal:
-    """Return what producers know: the earlier ones have heard of generations, not of epochs."""
-    if version < EPOCHS_KNOWN_SINCE and refusal.code in _ABOUT_EPOCHS:
-        return Refusal(ErrorCode.ILLEGAL_GENERATION, refusal.message)
-    return refusal
+    return group.check_offset_commit(
+        request.member_id,
+        request.group_instance_id,
+        epoch,
+        is_transactional=True,
+        version=asked.version,
+    )
 
 
 def _is_longer(text: str, limit: int) -> bool:
