@@ -15,7 +15,7 @@ from moldau.pipelines.connector.sink.errors import (
     UndecidedBatchError,
 )
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.ledger import Decision, Ledger, OpenTransaction
+from moldau.pipelines.connector.sink.ledger import BatchDecision, Ledger, OpenTransaction
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, admit, claim, commit
 from moldau.pipelines.connector.sink.settings import SinkSettings, load_sink_settings
@@ -65,7 +65,7 @@ def decide_only(which: BatchOfRun, transactions: list[OpenTransaction]) -> Progr
     ledger = yield from ask(OpenLedger(which.key))
     if which.kind is Kind.JOB:
         ledger = ledger.claimed(which.run)
-    ledger = ledger.decided(Decision(which.batch, which.run, tuple(transactions)))
+    ledger = ledger.decided(BatchDecision(which.batch, which.run, tuple(transactions)))
     yield from ask(Append(which.key, ledger))
     return ledger
 

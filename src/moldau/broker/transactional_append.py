@@ -11,7 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.admission import is_admitted
 from moldau.coordination.producer import ProducerIdentity
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -144,7 +144,7 @@ class TransactionalAppend(AppendRequest):
             first_sequences.check(replica, batch, begins_at_zero=self._adds)
 
     def _seen(self, code: ErrorCode) -> tuple[ErrorCode, str]:
-        told = told_code(Reader.PRODUCE, code, self._call.version)
+        told = told_code(ErrorReader.PRODUCE, code, self._call.version)
         if code in (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE):
             return told, "the partition was not added to the transaction"
         return told, f"the transaction's coordinator says {code.name}"

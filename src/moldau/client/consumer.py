@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 from moldau._native.fetched import Record
 from moldau.client.arrow_records import ArrowRecords
 from moldau.client.cluster import Cluster
-from moldau.client.consumer_group import ConsumerGroup, Listener, Listeners
+from moldau.client.consumer_group import ConsumerGroupClient, Listener, Listeners
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, ClosedError, KafkaError, RequestTimeoutError
@@ -60,7 +60,7 @@ class AsyncConsumer:
         self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
         self._group = None
         if self.settings.group_id:
-            self._group = ConsumerGroup(
+            self._group = ConsumerGroupClient(
                 self._cluster, self.settings, self._positions, self._consumed, self._news_came
             )
         committed = None if self._group is None else self._group.committed
@@ -212,7 +212,7 @@ class AsyncConsumer:
         """Return how this consumer is known in its group: what transactional producers are told."""
         return self._get_group().metadata
 
-    def _get_group(self) -> ConsumerGroup:
+    def _get_group(self) -> ConsumerGroupClient:
         if self._is_closed:
             raise ClosedError("the consumer is closed")
         if self._group is None:

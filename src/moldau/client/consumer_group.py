@@ -69,7 +69,7 @@ class Listeners:
                 return self.on_lost or self.on_revoked
 
 
-class ConsumerGroup:
+class ConsumerGroupClient:
     """The group of one consumer; it may be a member, or only keep its offsets there."""
 
     def __init__(

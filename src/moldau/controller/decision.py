@@ -11,13 +11,10 @@ Records: TypeAlias = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeKraftVersion:
+class RaiseKraftVersion:
     """Ask the quorum to write its voters into the log from now on (KIP-853)."""
 
     level: int
-
-
-Effect: TypeAlias = UpgradeKraftVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +28,4 @@ class MetadataDecision(Generic[Answer]):
 
     records: Iterable[Message]
     response: Answer
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()

@@ -3,7 +3,7 @@
 from moldau.controller.alter_configs import eligible_leader_configs
 from moldau.controller.cluster import Cluster
 from moldau.controller.commands import UpdateFeatures
-from moldau.controller.decision import Effect, MetadataDecision, Records, UpgradeKraftVersion
+from moldau.controller.decision import MetadataDecision, RaiseKraftVersion, Records
 from moldau.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -49,9 +49,9 @@ def decide_update_features(
     if request.validate_only:
         return MetadataDecision((), response)
     names = {update.feature for update in request.feature_updates}
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()
     if proposed[KRAFT_VERSION] != command.kraft_version:
-        effects = (UpgradeKraftVersion(proposed[KRAFT_VERSION]),)
+        effects = (RaiseKraftVersion(proposed[KRAFT_VERSION]),)
     records: Records = []
     for name in sorted(names - {KRAFT_VERSION}, key=lambda name: (name != METADATA_VERSION, name)):
         if name == ELIGIBLE_LEADER_REPLICAS_VERSION and proposed[name]:

@@ -23,7 +23,7 @@ PASSING: Final = frozenset(
 """Of a coordinator that loads, has no topic yet or is elsewhere: asking again may help."""
 
 
-class Reader(Enum):
+class ErrorReader(Enum):
     """A kind of caller, or the clients of an API."""
 
     COORDINATOR_CALLER = auto()
@@ -53,8 +53,8 @@ class _Told(NamedTuple):
     """The first version whose clients know the code itself."""
 
 
-_TABLE: Final[Mapping[Reader, Mapping[ErrorCode, _Told]]] = {
-    Reader.COORDINATOR_CALLER: {
+_TABLE: Final[Mapping[ErrorReader, Mapping[ErrorCode, _Told]]] = {
+    ErrorReader.COORDINATOR_CALLER: {
         ErrorCode.KAFKA_STORAGE_ERROR: _Told(ErrorCode.NOT_COORDINATOR),
         ErrorCode.MESSAGE_TOO_LARGE: _Told(ErrorCode.UNKNOWN_SERVER_ERROR),
         ErrorCode.NOT_ENOUGH_REPLICAS: _Told(ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -63,50 +63,50 @@ _TABLE: Final[Mapping[Reader, Mapping[ErrorCode, _Told]]] = {
         ErrorCode.REQUEST_TIMED_OUT: _Told(ErrorCode.COORDINATOR_NOT_AVAILABLE),
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _Told(ErrorCode.COORDINATOR_NOT_AVAILABLE),
     },
-    Reader.OTHER_CALLER: {
+    ErrorReader.OTHER_CALLER: {
         ErrorCode.COORDINATOR_NOT_AVAILABLE: _Told(ErrorCode.COORDINATOR_NOT_AVAILABLE),
     },
-    Reader.MARKER_WRITER: dict.fromkeys(PASSING, _Told(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
-    Reader.TRANSACTIONAL_WRITER: {
+    ErrorReader.MARKER_WRITER: dict.fromkeys(PASSING, _Told(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
+    ErrorReader.TRANSACTIONAL_WRITER: {
         ErrorCode.PRODUCER_FENCED: _Told(ErrorCode.INVALID_PRODUCER_EPOCH),
     },
-    Reader.SHARE_MEMBER: {
+    ErrorReader.SHARE_MEMBER: {
         **dict.fromkeys(PASSING, _Told(ErrorCode.COORDINATOR_NOT_AVAILABLE)),
         ErrorCode.FENCED_LEADER_EPOCH: _Told(ErrorCode.NOT_LEADER_OR_FOLLOWER),
         ErrorCode.FENCED_STATE_EPOCH: _Told(ErrorCode.NOT_LEADER_OR_FOLLOWER),
         ErrorCode.GROUP_ID_NOT_FOUND: _Told(ErrorCode.GROUP_ID_NOT_FOUND),
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _Told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     },
-    Reader.ADD_OFFSETS_TO_TXN: {
+    ErrorReader.ADD_OFFSETS_TO_TXN: {
         ErrorCode.PRODUCER_FENCED: _Told(ErrorCode.INVALID_PRODUCER_EPOCH, before=2),
     },
-    Reader.ADD_PARTITIONS_TO_TXN: {
+    ErrorReader.ADD_PARTITIONS_TO_TXN: {
         ErrorCode.PRODUCER_FENCED: _Told(ErrorCode.INVALID_PRODUCER_EPOCH, before=2),
     },
-    Reader.END_TXN: {
+    ErrorReader.END_TXN: {
         ErrorCode.PRODUCER_FENCED: _Told(ErrorCode.INVALID_PRODUCER_EPOCH, before=2),
     },
-    Reader.HEARTBEAT: {
+    ErrorReader.HEARTBEAT: {
         # A group that loads is there, and so is its member: it gets a session when it is loaded.
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _Told(ErrorCode.NONE),
     },
-    Reader.INIT_PRODUCER_ID: {
+    ErrorReader.INIT_PRODUCER_ID: {
         ErrorCode.PRODUCER_FENCED: _Told(ErrorCode.INVALID_PRODUCER_EPOCH, before=4),
     },
-    Reader.OFFSET_COMMIT: {
+    ErrorReader.OFFSET_COMMIT: {
         ErrorCode.GROUP_ID_NOT_FOUND: _Told(ErrorCode.ILLEGAL_GENERATION, before=9),
     },
-    Reader.OFFSET_FETCH: {
+    ErrorReader.OFFSET_FETCH: {
         # Consumers before Kafka 3.9 give up on the first; on the second they look for another.
         ErrorCode.COORDINATOR_NOT_AVAILABLE: _Told(ErrorCode.NOT_COORDINATOR),
     },
-    Reader.PRODUCE: {
+    ErrorReader.PRODUCE: {
         # For this error clients send a batch again, and do not look for another leader before.
         **dict.fromkeys(PASSING, _Told(ErrorCode.NOT_ENOUGH_REPLICAS)),
         ErrorCode.CONCURRENT_TRANSACTIONS: _Told(ErrorCode.NOT_ENOUGH_REPLICAS, before=12),
         ErrorCode.TRANSACTION_ABORTABLE: _Told(ErrorCode.INVALID_TXN_STATE, before=11),
     },
-    Reader.TXN_OFFSET_COMMIT: {
+    ErrorReader.TXN_OFFSET_COMMIT: {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _Told(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, before=2
         ),
@@ -117,14 +117,14 @@ _TABLE: Final[Mapping[Reader, Mapping[ErrorCode, _Told]]] = {
     },
 }
 
-_ALL_ELSE: Final[Mapping[Reader, ErrorCode]] = {
-    Reader.OTHER_CALLER: ErrorCode.NOT_COORDINATOR,
-    Reader.SHARE_MEMBER: ErrorCode.UNKNOWN_SERVER_ERROR,
+_ALL_ELSE: Final[Mapping[ErrorReader, ErrorCode]] = {
+    ErrorReader.OTHER_CALLER: ErrorCode.NOT_COORDINATOR,
+    ErrorReader.SHARE_MEMBER: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """What the readers of few codes are told of all others."""
 
 
-def told_code(reader: Reader, code: ErrorCode, version: int = 0) -> ErrorCode:
+def told_code(reader: ErrorReader, code: ErrorCode, version: int = 0) -> ErrorCode:
     """Return the code that a reader knows; a client's request has a version."""
     told = _TABLE[reader].get(code)
     if told is None:

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from moldau.coordination.command import Command, Done, RequestCommand, Ticket
 from moldau.coordination.decision import Effect
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
 from moldau.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -168,8 +169,6 @@ class DescribeShareGroup(Command[DescribedShareGroup]):
 StartOffsets = Mapping[TopicId, Mapping[int, int]]
 """Where to begin, by topic and partition; -1 as the group's settings say."""
 
-SharedPartitions = Mapping[TopicId, frozenset[int]]
-
 Waiting = TypeVar("Waiting")
 """What the client gets whose request waits for share states."""
 
@@ -191,7 +190,7 @@ class DeleteShareOffsets(
 
 
 @dataclass(frozen=True, slots=True)
-class ListShared(Command[SharedPartitions]):
+class ListShared(Command[Partitions]):
     """Ask which partitions of a group have a share state."""
 
     group_id: str
@@ -221,8 +220,8 @@ class SharesInitialized(Command[Done]):
     """Share states are there, or could not be made."""
 
     asked: InitializeShares[Any]
-    made: SharedPartitions
-    failed: SharedPartitions
+    made: Partitions
+    failed: Partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,7 @@ class DeleteShares(Effect, Generic[Waiting]):
     """Have share states deleted; `SharesDeleted` is to follow for those that are."""
 
     group_id: str
-    partitions: SharedPartitions
+    partitions: Partitions
     ticket: Ticket[Waiting]
     response: Waiting
     """For the client that waits until then."""

@@ -14,8 +14,8 @@ from moldau.testing.request_faults import (
     DelayAnswer,
     DropAnswer,
     DropRequest,
-    Effect,
     Fail,
+    FaultEffect,
     Rule,
 )
 from moldau.testing.running import Running
@@ -139,7 +139,7 @@ class Faults:
 
         self._running.call(clear())
 
-    def _add(self, api: str, effect: Effect, nth: int, times: int | None) -> Fault:
+    def _add(self, api: str, effect: FaultEffect, nth: int, times: int | None) -> Fault:
         if nth < 1:
             raise ValueError(f"nth={nth}: requests are counted from 1")
         if times is not None and times < 1:

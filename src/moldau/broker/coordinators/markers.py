@@ -9,7 +9,7 @@ from moldau.broker.internal_topics import OFFSETS
 from moldau.coordination.command import Done
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError
 from moldau.log.producers import Origin
@@ -114,7 +114,7 @@ def _write_group_marker(broker: "Broker", partition: int, order: MarkerOrder, th
 
     def written(outcome: Done | Refusal) -> None:
         code = outcome.code if isinstance(outcome, Refusal) else ErrorCode.NONE
-        then(told_code(Reader.MARKER_WRITER, code))
+        then(told_code(ErrorReader.MARKER_WRITER, code))
 
     shard.write_marker(
         order.producer,

@@ -23,7 +23,7 @@ from moldau.coordination.decision import (
 from moldau.coordination.machine import Machine
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.stored_record import RecordTypes, StoredRecord
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
@@ -141,7 +141,7 @@ class Shard:
         self.state = ShardState.LOADING
         refusal = _refusal(error)
         # What is wrong with one decision is nothing for others to hear: they may ask again.
-        self._stop(Refusal(told_code(Reader.OTHER_CALLER, refusal.code), refusal.message))
+        self._stop(Refusal(told_code(ErrorReader.OTHER_CALLER, refusal.code), refusal.message))
         if self.replica.log is not None:
             self._load()
 
@@ -387,4 +387,4 @@ class _Pending(Generic[Answer]):
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:
-    return Refusal(told_code(Reader.COORDINATOR_CALLER, error.code), str(error))
+    return Refusal(told_code(ErrorReader.COORDINATOR_CALLER, error.code), str(error))

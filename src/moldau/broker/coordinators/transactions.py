@@ -16,7 +16,7 @@ from moldau.broker.internal_topics import TRANSACTION_STATE
 from moldau.coordination.command import Answer, Command, Done
 from moldau.coordination.decision import Effect
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import ProducerId, TopicPartition
 from moldau.metadata.features import TRANSACTION_VERSION
@@ -112,7 +112,7 @@ class TransactionCoordinator(Coordinator):
             if not self.writes[producer_id]:
                 del self.writes[producer_id]
             if isinstance(missing, Refusal):
-                code = told_code(Reader.TRANSACTIONAL_WRITER, missing.code)
+                code = told_code(ErrorReader.TRANSACTIONAL_WRITER, missing.code)
                 then(dict.fromkeys(command.partitions, code))
             else:
                 then(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))

@@ -8,7 +8,7 @@ from moldau.broker.coordinators.requests import submit_for
 from moldau.coordination.command import Done
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.shards import shard_of
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -44,5 +44,5 @@ def handle_add_offsets_to_txn(
 def _answer(call: Call, outcome: Done | Refusal) -> None:
     code = ErrorCode.NONE
     if isinstance(outcome, Refusal):
-        code = told_code(Reader.ADD_OFFSETS_TO_TXN, outcome.code, call.version)
+        code = told_code(ErrorReader.ADD_OFFSETS_TO_TXN, outcome.code, call.version)
     call.answer(AddOffsetsToTxnResponse(error_code=code))

@@ -14,7 +14,7 @@ from moldau.broker.gathering import gather
 from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_partitions_to_txn import (
@@ -78,7 +78,7 @@ def _add(
 
     def answer(missing: AbstractSet[TopicPartition] | Refusal) -> None:
         if isinstance(missing, Refusal):
-            code = told_code(Reader.ADD_PARTITIONS_TO_TXN, missing.code, call.version)
+            code = told_code(ErrorReader.ADD_PARTITIONS_TO_TXN, missing.code, call.version)
             then(dict.fromkeys(partitions, code))
             return
         then(

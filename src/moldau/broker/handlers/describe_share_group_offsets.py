@@ -10,7 +10,8 @@ from moldau.broker.coordinators.persister import persist_all
 from moldau.broker.gathering import gather
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
-from moldau.groups.commands import ListShared, SharedPartitions
+from moldau.groups.commands import ListShared
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
@@ -60,7 +61,7 @@ def _refused(
 def _describe(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, then: Then) -> None:
     """Read what is asked for, or all that the group shares."""
 
-    def listed(outcome: SharedPartitions | Refusal) -> None:
+    def listed(outcome: Partitions | Refusal) -> None:
         if isinstance(outcome, Refusal):
             then(_refused(group, outcome))
             return

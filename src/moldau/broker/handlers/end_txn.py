@@ -8,7 +8,7 @@ from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import submit_for
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -36,7 +36,7 @@ def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxn
 def _answer(call: Call, outcome: ProducerIdentity | Refusal) -> None:
     if isinstance(outcome, Refusal):
         call.answer(
-            EndTxnResponse(error_code=told_code(Reader.END_TXN, outcome.code, call.version))
+            EndTxnResponse(error_code=told_code(ErrorReader.END_TXN, outcome.code, call.version))
         )
         return
     call.answer(EndTxnResponse(producer_id=outcome.id, producer_epoch=outcome.epoch))

@@ -4,7 +4,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import ask, request_command
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.groups.commands import ClassicHeartbeat
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -22,4 +22,4 @@ def handle_heartbeat(
 
 
 def _refused(refusal: Refusal) -> HeartbeatResponse:
-    return HeartbeatResponse(error_code=told_code(Reader.HEARTBEAT, refusal.code))
+    return HeartbeatResponse(error_code=told_code(ErrorReader.HEARTBEAT, refusal.code))

@@ -11,7 +11,7 @@ from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import submit_for
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.init_producer_id import (
@@ -57,7 +57,7 @@ def _answer_new(call: Call, producer_id: ProducerId | None) -> None:
 
 def _answer(call: Call, outcome: Initialized | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.answer(_refused(told_code(Reader.INIT_PRODUCER_ID, outcome.code, call.version)))
+        call.answer(_refused(told_code(ErrorReader.INIT_PRODUCER_ID, outcome.code, call.version)))
         return
     ongoing = outcome.ongoing or ProducerIdentity(ProducerId(NO_ID), ProducerEpoch(NO_EPOCH))
     call.answer(

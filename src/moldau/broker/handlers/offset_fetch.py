@@ -11,7 +11,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.requests import ask_each
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.groups.commands import FetchOffsets
 from moldau.groups.offsets.fetch import no_offset
 from moldau.groups.offsets.group_offset import NO_ID
@@ -102,7 +102,7 @@ def _identified(
 def _refused_group(
     group: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> OffsetFetchResponseGroup:
-    code = told_code(Reader.OFFSET_FETCH, code)
+    code = told_code(ErrorReader.OFFSET_FETCH, code)
     refused = OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
     if version < 2:
         # There is no place for it but in each partition.

@@ -16,7 +16,7 @@ from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.groups.commands import CommitTransactionalOffsets
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -120,7 +120,7 @@ class _Commit:
         self._call.answer(TxnOffsetCommitResponse(topics=topics))
 
     def _refuse(self, code: ErrorCode) -> None:
-        told = told_code(Reader.TXN_OFFSET_COMMIT, code, self._call.version)
+        told = told_code(ErrorReader.TXN_OFFSET_COMMIT, code, self._call.version)
         refused = [_refused(topic, told) for topic in self._asked]
         self._call.answer(TxnOffsetCommitResponse(topics=refused))
 

@@ -8,7 +8,7 @@ from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
 from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import PASSING, Reader, told_code
+from moldau.coordination.refusal_codes import PASSING, ErrorReader, told_code
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
@@ -252,7 +252,7 @@ class LedShare:
 
 
 def _seen(refusal: Refusal) -> Refusal:
-    return Refusal(told_code(Reader.SHARE_MEMBER, refusal.code), refusal.message)
+    return Refusal(told_code(ErrorReader.SHARE_MEMBER, refusal.code), refusal.message)
 
 
 def _ignored(_refusal: Refusal | None) -> None:

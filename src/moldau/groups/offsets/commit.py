@@ -6,7 +6,7 @@ from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
-from moldau.coordination.refusal_codes import Reader, told_code
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.commands import CommitOffsets, CommitTransactionalOffsets
 from moldau.groups.group import PartitionCheck
@@ -91,7 +91,7 @@ def _check(shelf: GroupShelf, asked: CommitOffsets) -> PartitionCheck | None:
         )
     # Whoever is in no group may commit for one that is not there: it is made for them.
     if epoch >= 0:
-        code = told_code(Reader.OFFSET_COMMIT, ErrorCode.GROUP_ID_NOT_FOUND, asked.version)
+        code = told_code(ErrorReader.OFFSET_COMMIT, ErrorCode.GROUP_ID_NOT_FOUND, asked.version)
         raise Refusal(code, f"There is no group {request.group_id}.")
     return None
 

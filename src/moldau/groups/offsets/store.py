@@ -9,7 +9,7 @@ from moldau.coordination.producer import NO_PRODUCER
 from moldau.groups.offsets.group_offset import GroupOffset
 from moldau.kernel.ids import ProducerId
 
-Topics = dict[str, dict[int, GroupOffset]]
+OffsetsByTopic = dict[str, dict[int, GroupOffset]]
 """By topic and partition."""
 
 _NOTHING: Final[Mapping[str, Mapping[int, GroupOffset]]] = MappingProxyType({})
@@ -19,8 +19,8 @@ class GroupOffsets:
     """Durable: only what is replayed changes it."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Topics] = {}
-        self._pending: dict[ProducerId, dict[str, Topics]] = {}
+        self._groups: dict[str, OffsetsByTopic] = {}
+        self._pending: dict[ProducerId, dict[str, OffsetsByTopic]] = {}
         self._open: dict[str, set[ProducerId]] = {}  # whose transactions have offsets of a group
         self._topic_ids: dict[bytes, bytes] = {}
 
@@ -67,7 +67,7 @@ class GroupOffsets:
                 for partition, committed in topics.get(topic, {}).items():
                     yield group_id, partition, committed
 
-    def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, Topics]]:
+    def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, OffsetsByTopic]]:
         for producer_id in sorted(self._open.get(group_id, ())):
             yield producer_id, self._pending[producer_id][group_id]
 
@@ -133,7 +133,7 @@ class GroupOffsets:
             del self._open[group_id]
 
 
-def _remove(groups: dict[str, Topics], group_id: str, topic: str, partition: int) -> None:
+def _remove(groups: dict[str, OffsetsByTopic], group_id: str, topic: str, partition: int) -> None:
     """Remove an offset, and what is empty then."""
     topics = groups.get(group_id, {})
     partitions = topics.get(topic, {})

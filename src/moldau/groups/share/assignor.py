@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
-
-Assignment = Mapping[TopicId, frozenset[int]]
-"""Partitions by topic."""
 
 NAME = "simple"
 
@@ -15,9 +13,9 @@ _Partition = tuple[TopicId, int]
 
 def assign(
     subscriptions: Mapping[str, frozenset[TopicId]],
-    partitions: Assignment,
-    before: Mapping[str, Assignment],
-) -> dict[str, Assignment]:
+    partitions: Partitions,
+    before: Mapping[str, Partitions],
+) -> dict[str, Partitions]:
     """Spread partitions over members, keeping what a member had as far as that is even.
 
     Members that subscribe to the same topics share these topics' partitions: as many members read
@@ -35,7 +33,7 @@ def assign(
 
 
 def _by_topics(
-    subscriptions: Mapping[str, frozenset[TopicId]], partitions: Assignment
+    subscriptions: Mapping[str, frozenset[TopicId]], partitions: Partitions
 ) -> list[tuple[tuple[TopicId, ...], Sequence[str]]]:
     """Bring together topics that have the same subscribers."""
     topics_of: dict[tuple[str, ...], list[TopicId]] = {}
@@ -47,7 +45,7 @@ def _by_topics(
 
 
 def _spread(
-    members: Sequence[str], partitions: Sequence[_Partition], before: Mapping[str, Assignment]
+    members: Sequence[str], partitions: Sequence[_Partition], before: Mapping[str, Partitions]
 ) -> list[tuple[str, _Partition]]:
     if not partitions:
         return []

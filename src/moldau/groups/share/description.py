@@ -3,7 +3,8 @@
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.commands import DescribeShareGroup, ListShared, SharedPartitions
+from moldau.groups.commands import DescribeShareGroup, ListShared
+from moldau.groups.modern.partitions import Partitions
 from moldau.groups.share.assignor import NAME
 from moldau.groups.share.group import ShareGroup
 from moldau.groups.share.member import ShareGroupMember
@@ -39,8 +40,8 @@ def decide_describe(
 
 
 def decide_list_shared(
-    shelf: GroupShelf, command: ListShared, _ticket: Ticket[SharedPartitions], _now: Instant
-) -> Decision[SharedPartitions]:
+    shelf: GroupShelf, command: ListShared, _ticket: Ticket[Partitions], _now: Instant
+) -> Decision[Partitions]:
     """Tell which partitions have a share state: none, if there is no such share group."""
     group = shelf.groups.get(command.group_id)
     topics = group.topics.initialized if isinstance(group, ShareGroup) else {}

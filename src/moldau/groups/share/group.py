@@ -11,7 +11,7 @@ from moldau.groups.share.topics import SharedTopics
 from moldau.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from moldau.groups.share.assignor import Assignment
+    from moldau.groups.modern.partitions import Partitions
     from moldau.groups.share.member import ShareGroupMember
 
 FIRST_EPOCH: Final = 1
@@ -31,7 +31,7 @@ class ShareGroup:
         self.assignment_epoch = FIRST_EPOCH
         self.assignment_ms = 0
         self.members: dict[str, ShareGroupMember] = {}
-        self.targets: dict[str, Assignment] = {}
+        self.targets: dict[str, Partitions] = {}
         self.topics = SharedTopics()
         # Soft.
         self.deadlines: dict[str, float] = {}

@@ -8,10 +8,11 @@ from moldau.coordination.decision import Decision, Effect, SetTimer, UnaskedDeci
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.commands import InitializeShares, ShareHeartbeat
+from moldau.groups.modern.partitions import Partitions
 from moldau.groups.modern.record_size import check_size
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.groups.share import records
-from moldau.groups.share.assignor import Assignment, assign
+from moldau.groups.share.assignor import assign
 from moldau.groups.share.group import ShareGroup
 from moldau.groups.share.member import ShareGroupMember, subscribed_names
 from moldau.groups.share.states import as_configured, begun, find_missing
@@ -203,7 +204,7 @@ class _Heartbeat:
         self._records.append(records.epoch(group.group_id, (group.epoch + 1, self._hash)))
         return group.epoch + 1
 
-    def _assignable(self) -> Assignment:
+    def _assignable(self) -> Partitions:
         """What has a share state, of the topics that members want to read."""
         initialized = self._group.topics.initialized
         return {
@@ -222,7 +223,7 @@ class _Heartbeat:
             for topic_id, partitions in self._assignable().items()
         )
 
-    def _targets(self, group_epoch: int) -> tuple[int, Mapping[str, Assignment]]:
+    def _targets(self, group_epoch: int) -> tuple[int, Mapping[str, Partitions]]:
         group, now_ms = self._group, self._now.wall_ms
         due_ms = group.assignment_ms + self._settings.share_assignment_interval_ms
         # A clock that was set back must not hold it up.
@@ -243,7 +244,7 @@ class _Heartbeat:
         ids = self._ids
         return frozenset(ids[name] for name in member.subscribed if name in ids)
 
-    def _reconciled(self, assignment_epoch: int, target: Assignment) -> ShareGroupMember:
+    def _reconciled(self, assignment_epoch: int, target: Partitions) -> ShareGroupMember:
         member = self._updated
         is_moved = member.epoch != assignment_epoch
         if not is_moved and member.subscribed == self._member.subscribed:

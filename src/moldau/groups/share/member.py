@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from moldau.groups.share.assignor import Assignment
+from moldau.groups.modern.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class ShareGroupMember:
     subscribed: tuple[str, ...] = ()
     epoch: int = 0
     previous_epoch: int = 0
-    assigned: Assignment = field(default_factory=dict)
+    assigned: Partitions = field(default_factory=dict)
 
 
 def subscribed_names(members: Iterable[ShareGroupMember]) -> set[str]:

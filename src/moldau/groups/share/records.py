@@ -1,7 +1,7 @@
 """The records of share groups; without a value they take back what was said."""
 
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.share.assignor import Assignment
+from moldau.groups.modern.partitions import Partitions
 from moldau.groups.share.member import ShareGroupMember
 from moldau.groups.share.topics import PartitionsByTopic, SharedTopics
 from moldau.protocol.stored import share_groups as stored
@@ -47,7 +47,7 @@ def target_epoch(group_id: str, value: tuple[int, int] | None) -> StoredRecord:
     )
 
 
-def target(group_id: str, member_id: str, value: Assignment | None) -> StoredRecord:
+def target(group_id: str, member_id: str, value: Partitions | None) -> StoredRecord:
     """What a member shall read."""
     return StoredRecord(
         stored.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),

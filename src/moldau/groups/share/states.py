@@ -10,11 +10,11 @@ from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.commands import (
     DeleteShares,
     ForgetSharedTopics,
-    SharedPartitions,
     SharesDeleted,
     SharesInitialized,
     StartOffsets,
 )
+from moldau.groups.modern.partitions import Partitions
 from moldau.groups.share import records
 from moldau.groups.share.group import ShareGroup
 from moldau.groups.share.topics import (
@@ -90,7 +90,7 @@ def decide_initialized(
     return Decision([records.shared_topics(group.group_id, changed)], DONE, reply)
 
 
-def _named(partitions: SharedPartitions, names: PartitionsByTopic) -> PartitionsByTopic:
+def _named(partitions: Partitions, names: PartitionsByTopic) -> PartitionsByTopic:
     return {
         topic_id: NamedPartitions(names[topic_id].name, indexes)
         for topic_id, indexes in partitions.items()

@@ -14,8 +14,8 @@ from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog import commands
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
     Effect,
@@ -272,7 +272,7 @@ class Service:
             said.partitions,
         )
 
-    def _do_after(self, decision: Decision) -> str:
+    def _do_after(self, decision: CatalogDecision) -> str:
         """Do what is decided and recorded, all of it; return what went wrong, to be told."""
         works: list[Callable[[], None]] = []
         if decision.records:

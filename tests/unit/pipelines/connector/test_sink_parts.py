@@ -10,7 +10,7 @@ from moldau.pipelines.connector.sink.columns import HEADERS, check_columns, spli
 from moldau.pipelines.connector.sink.ledger import (
     EMPTY,
     RUNS_KEPT,
-    Decision,
+    BatchDecision,
     OpenTransaction,
     decode,
     encode,
@@ -37,7 +37,7 @@ def test_names_say_whose_they_are() -> None:
 def test_a_ledger_is_read_as_it_was_written() -> None:
     ledger = EMPTY.claimed("one").claimed("two")
     assert decode(encode(ledger)) == ledger
-    decided = ledger.decided(Decision(7, "two", (OpenTransaction("id", 5, 2),)))
+    decided = ledger.decided(BatchDecision(7, "two", (OpenTransaction("id", 5, 2),)))
     assert decode(encode(decided)) == decided
     assert decode(encode(decided.finished())).decision is not None
     assert ledger.owner == "two"

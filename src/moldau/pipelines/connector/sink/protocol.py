@@ -33,7 +33,7 @@ from moldau.pipelines.connector.sink.errors import (
     RepeatedWriteError,
     UndecidedBatchError,
 )
-from moldau.pipelines.connector.sink.ledger import EMPTY, Decision, Ledger, OpenTransaction
+from moldau.pipelines.connector.sink.ledger import EMPTY, BatchDecision, Ledger, OpenTransaction
 from moldau.pipelines.connector.sink.names import find_generation
 from moldau.pipelines.connector.sink.outcomes import Outcome
 from moldau.pipelines.connector.sink.steps import (
@@ -202,7 +202,7 @@ def _decide(
             return True  # it has no rows, and nothing to be decided
         if not (yield from ask(AreOpen(transactions))):
             return False
-        decision = Decision(batch.batch, batch.run, tuple(transactions), timeout_ms)
+        decision = BatchDecision(batch.batch, batch.run, tuple(transactions), timeout_ms)
         ledger = ledger.decided(decision)
         yield from ask(Append(batch.key, ledger))
     if not decision.is_done:
@@ -211,7 +211,7 @@ def _decide(
     return ledger.decision is not None
 
 
-def _finish(key: str, ledger: Ledger, decision: Decision) -> Program[Ledger]:
+def _finish(key: str, ledger: Ledger, decision: BatchDecision) -> Program[Ledger]:
     """Commit what was decided; take the decision back if all of it was aborted meanwhile."""
     oldest, *others = decision.transactions
     outcomes = list((yield from ask(EndAll([oldest], is_commit=True))))
@@ -243,7 +243,7 @@ def _abort_leftovers(key: str, generation_max: int) -> Program[None]:
 # Errors.
 
 
-def _require_done(batch: BatchOfRun, decision: Decision | None) -> None:
+def _require_done(batch: BatchOfRun, decision: BatchDecision | None) -> None:
     if decision is not None and not decision.is_done:
         raise UndecidedBatchError(
             f"{batch}: batch {decision.batch} before it was decided and not finished: start the "
@@ -257,7 +257,7 @@ def _fenced(batch: BatchOfRun) -> FencedRunError:
     )
 
 
-def _require_current(batch: BatchOfRun, decision: Decision | None) -> None:
+def _require_current(batch: BatchOfRun, decision: BatchDecision | None) -> None:
     if decision is not None and decision.batch > batch.batch:
         raise OldCheckpointError(
             f"{batch} comes again, but batch {decision.batch} was written already: another run has "
@@ -271,7 +271,7 @@ def _contended(batch: BatchOfRun) -> FencedRunError:
     )
 
 
-def _lost(key: str, decision: Decision, outcomes: Sequence[Outcome]) -> LostTransactionError:
+def _lost(key: str, decision: BatchDecision, outcomes: Sequence[Outcome]) -> LostTransactionError:
     count = len(decision.transactions)
     committed = outcomes.count(Outcome.COMMITTED)
     return LostTransactionError(

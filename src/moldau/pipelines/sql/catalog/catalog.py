@@ -90,7 +90,7 @@ Effect: TypeAlias = EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | De
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CatalogDecision:
     """What a command comes to."""
 
     message: str
@@ -134,7 +134,7 @@ class Catalog:
         else:
             raise CatalogError(f"the catalog has a record {key!r}: a newer version has written it")
 
-    def decide(self, command: Command, now_ms: int) -> Decision:
+    def decide(self, command: Command, now_ms: int) -> CatalogDecision:
         """Return what a command changes; `CatalogError` if it cannot be done."""
         match command:
             case Declare():
@@ -148,18 +148,18 @@ class Catalog:
             case Terminate():
                 return self._terminate(command)
 
-    def _declare(self, command: Declare, now_ms: int) -> Decision:
+    def _declare(self, command: Declare, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
             return _exists(found, relation, if_not_exists=command.if_not_exists)
-        return Decision(
+        return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created",
             (relation_change(Definition(relation, command.statement, now_ms)),),
             # A misspelt name is likelier than a topic that is yet to come.
             before=(EnsureTopic(relation, may_create=relation.partitions is not None),),
         )
 
-    def _create_as(self, command: CreateAs, now_ms: int) -> Decision:
+    def _create_as(self, command: CreateAs, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
             decision = _exists(found, relation, if_not_exists=command.if_not_exists)
@@ -169,7 +169,7 @@ class Catalog:
         query = self._make_query(
             Verb.CREATE_TABLE if is_table else Verb.CREATE_STREAM, relation.name, command, now_ms
         )
-        return Decision(
+        return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created by query {query.id}",
             (
                 relation_change(Definition(relation, command.statement, now_ms)),
@@ -180,7 +180,7 @@ class Catalog:
             after=(StartQuery(query),),
         )
 
-    def _insert_select(self, command: InsertSelect, now_ms: int) -> Decision:
+    def _insert_select(self, command: InsertSelect, now_ms: int) -> CatalogDecision:
         sink = self._get(command.sink)
         if sink.kind is Kind.TABLE:
             raise CatalogError(
@@ -190,7 +190,7 @@ class Catalog:
         if (terminated := self._find_terminated(sink.name, command.statement)) is not None:
             return _resumed(terminated)
         query = self._make_query(Verb.INSERT, sink.name, command, now_ms)
-        return Decision(
+        return CatalogDecision(
             f"Query {query.id} inserts into {sink.name}",
             (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
             after=(StartQuery(query),),
@@ -209,11 +209,11 @@ class Catalog:
             command.settings,
         )
 
-    def _drop(self, command: Drop) -> Decision:
+    def _drop(self, command: Drop) -> CatalogDecision:
         snapshot = self.snapshot()
         relation = snapshot.find(command.name)
         if relation is None and command.if_exists:
-            return Decision(f"{command.kind.capitalize()} {command.name} is not there")
+            return CatalogDecision(f"{command.kind.capitalize()} {command.name} is not there")
         relation = self._get(command.name)
         if relation.kind is not command.kind:
             raise CatalogError(
@@ -239,7 +239,7 @@ class Catalog:
             message += f", with {_listed(writers)}"
         if topic:
             message += f"; topic {relation.topic} deleted"
-        return Decision(message, tuple(records), after=(*effects, *topic))
+        return CatalogDecision(message, tuple(records), after=(*effects, *topic))
 
     def _require_only_use(self, relation: Relation) -> None:
         others = [
@@ -253,7 +253,7 @@ class Catalog:
                 f"{'it' if len(others) == 1 else 'them'} first, or leave out DELETE TOPIC"
             )
 
-    def _terminate(self, command: Terminate) -> Decision:
+    def _terminate(self, command: Terminate) -> CatalogDecision:
         running = [each for each in self._queries.values() if each.is_running]
         if command.id is not None:
             query = self._get_query(command.id)
@@ -262,7 +262,7 @@ class Catalog:
             running = [query]
         stopped = [replace(each, desired=Desired.TERMINATED) for each in running]
         message = f"{_listed(stopped, 'Query', 'Queries')} terminated; checkpoints are kept"
-        return Decision(
+        return CatalogDecision(
             message if stopped else "No query is running",
             tuple(map(query_change, stopped)),
             after=tuple(StopQuery(each.id) for each in stopped),
@@ -287,18 +287,18 @@ class Catalog:
         raise CatalogError(f"there is no query {name}{close_matches(name, self._queries)}")
 
 
-def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> Decision:
+def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> CatalogDecision:
     what = f"{found.name} is there already"
     if if_not_exists and found.kind is wanted.kind:
-        return Decision(f"{found.kind.capitalize()} {what}")
+        return CatalogDecision(f"{found.kind.capitalize()} {what}")
     raise CatalogError(
         f"{found.kind.lower()} {what}: choose another name, or DROP {found.kind} {found.name} first"
     )
 
 
-def _resumed(query: PersistentQuery) -> Decision:
+def _resumed(query: PersistentQuery) -> CatalogDecision:
     resumed = replace(query, desired=Desired.RUNNING)
-    return Decision(
+    return CatalogDecision(
         f"Query {query.id} goes on from its checkpoint",
         (query_change(resumed),),
         after=(StartQuery(resumed),),

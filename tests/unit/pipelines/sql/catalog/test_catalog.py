@@ -6,8 +6,8 @@ import pytest
 
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
     EnsureTopic,
@@ -33,7 +33,7 @@ ENRICHED = Relation("enriched", Kind.STREAM, "enriched", (Column("n", "int"),))
 TOTALS = Relation("totals", Kind.TABLE, "totals", (Column("id", "string", is_key=True),))
 
 
-def _do(catalog: Catalog, command: Command) -> Decision:
+def _do(catalog: Catalog, command: Command) -> CatalogDecision:
     decision = catalog.decide(command, 1_000)
     for key, value in decision.records:
         catalog.replay(key, value)
@@ -199,7 +199,7 @@ def test_a_terminated_query_stays(catalog: Catalog) -> None:
     assert states == {Desired.TERMINATED}
     with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is terminated already"):
         catalog.decide(Terminate("CTAS_TOTALS_2"), 0)
-    assert catalog.decide(Terminate(), 0) == Decision("No query is running")
+    assert catalog.decide(Terminate(), 0) == CatalogDecision("No query is running")
 
 
 def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> None:

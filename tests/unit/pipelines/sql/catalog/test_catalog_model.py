@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
     Effect,
@@ -79,7 +79,7 @@ class CatalogModel(RuleBasedStateMachine):
                 self.restart()
                 return
 
-    def _steps(self, decision: Decision) -> Iterator[None]:
+    def _steps(self, decision: CatalogDecision) -> Iterator[None]:
         for effect in decision.before:
             self._perform(effect)
             yield
