@@ -1,4 +1,4 @@
-"""DeleteGroups: a group that nobody is in goes, whatever its kind, and its offsets with it."""
+"""DeleteGroups: a group without members goes, whatever its kind, and its offsets with it."""
 
 from moldau.coordination.command import DONE, Done, Ticket
 from moldau.coordination.decision import Decision

@@ -44,7 +44,7 @@ def _again(
     wish: AcquisitionWish,
     limits: ShareLimits,
 ) -> tuple[list[Run], bool]:
-    """Take what is in the window and nobody has; say whether that is all for this time."""
+    """Take what is in the window and no member has; say whether that is all for this time."""
     acquired: list[Run] = []
     taken = 0
     for run in window.over(*fetched):
@@ -85,7 +85,7 @@ def _anew(
     aborted: Sequence[OffsetSpan],
     wish: AcquisitionWish,
 ) -> list[Run]:
-    """Take records that nobody had before, and let the window reach up to them."""
+    """Take records that no member had before, and let the window reach up to them."""
     first = max(window.end, batches[0].first)
     last = batches[-1].last
     if last - first >= wish.records_max:
@@ -135,7 +135,7 @@ def _archive_missing(window: ShareWindow, first: Offset, batches: Sequence[Offse
 
 
 def _archive(window: ShareWindow, spans: Iterable[OffsetSpan]) -> None:
-    """Be done with what nobody has of some ranges, as far as the window reaches."""
+    """Be done with what no member has of some ranges, as far as the window reaches."""
     for span in spans:
         first, last = max(span.first, window.start), min(span.last, Offset(window.end - 1))
         if first > last:

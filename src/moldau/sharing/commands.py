@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from moldau.coordination.command import Command, Done
 from moldau.coordination.decision import Effect
 from moldau.kernel.ids import Offset
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import StateBatch
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from moldau.sharing.commands import (
     Summary,
     WriteState,
 )
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState, tombstone, update_record
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState, tombstone, update_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A partition as a share group sees it: which records are whose, and which are done."""
+"""A partition as a share group sees it: which member has which records, and which are done."""
 
 from collections.abc import Iterable, Sequence
 from itertools import count
@@ -36,7 +36,7 @@ class SharePartition:
 
     Where there is a dead letter topic, `archiving` comes before `archived`, except for gaps.
 
-    What leaves `acquired` because a member says so is stored first: the `StateWrite` that is
+    What leaves `acquired` because a member says so is recorded first: the `StateWrite` that is
     returned has to be answered with `written`. What a timeout releases counts at once, and its
     write may fail: then a record is delivered once more after a restart.
     """
@@ -54,7 +54,7 @@ class SharePartition:
     def _load(self, batch: StateBatch) -> None:
         window = self._window
         if batch.first > window.end:
-            # Acquired before the restart, and nothing was heard of it: nobody has it now.
+            # Acquired before the restart, and nothing was heard of it: no member has it now.
             last = Offset(batch.first - 1)
             window.append(Run(window.end, last, RecordState.AVAILABLE, 0))
         first = max(batch.first, window.end)
@@ -70,7 +70,7 @@ class SharePartition:
 
     @property
     def end_offset(self) -> Offset:
-        """Behind the last record that anybody ever got."""
+        """Behind the last record that any member ever got."""
         return self._window.end
 
     @property
@@ -80,7 +80,7 @@ class SharePartition:
 
     @property
     def next_fetch_offset(self) -> Offset:
-        """Where to read what somebody may have."""
+        """Where to read what a member may get."""
         for run in self._window:
             if run.is_available:
                 return run.first
@@ -131,7 +131,7 @@ class SharePartition:
     ) -> StateWrite | None:
         """Take what a member says of its records, all or, with a `Refusal`, nothing of it.
 
-        None: there is nothing to be stored, as for locks that were only renewed.
+        None: there is nothing to be recorded, as for locks that were only renewed.
         """
         said = [
             piece
@@ -149,14 +149,14 @@ class SharePartition:
                     if kind is AcknowledgementKind.REJECT and limits.has_dead_letters:
                         run.state = RecordState.ARCHIVING
                     changed.append(run)
-        return self._stored_first(changed, limits)
+        return self._recorded_first(changed, limits)
 
     def release(self, member_id: str, limits: ShareLimits) -> StateWrite | None:
         """Give back what a member has: it is gone."""
         runs = [run for run in self._locked() if run.member_id == member_id]
         for run in runs:
             run.state = RecordState.AVAILABLE
-        return self._stored_first(runs, limits)
+        return self._recorded_first(runs, limits)
 
     def _checked(
         self, member_id: str, said: Acknowledgement, limits: ShareLimits
@@ -199,18 +199,18 @@ class SharePartition:
         return write
 
     def log_begins_at(self, log_start: Offset) -> None:
-        """Give up what the log has no more, whoever has it."""
+        """Give up what the log has no more, acquired or not."""
         if log_start > self.start_offset:
             self._window.begin_at(log_start)
             self._window.drop_done()
 
-    def written(self, number: int, *, is_stored: bool) -> None:
+    def written(self, number: int, *, is_recorded: bool) -> None:
         """A write has an outcome: what it says counts, or the locks are as they were."""
         if number == NO_WRITE:
             return
         for run in self._window:
             if run.write == number:
-                if is_stored:
+                if is_recorded:
                     run.settle(run.state)
                 else:
                     run.state = RecordState.ACQUIRED
@@ -250,7 +250,7 @@ class SharePartition:
     def _locked(self) -> Iterable[Run]:
         return (run for run in self._window if run.state is RecordState.ACQUIRED and not run.write)
 
-    def _stored_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
+    def _recorded_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
         if not runs:
             return None
         number = next(self._writes)

@@ -80,7 +80,7 @@ def decide_fence(
     *,
     response: Answer | Refusal,
 ) -> Decision[Answer]:
-    """Abort an open transaction for somebody else than its producer, who is fenced by an epoch."""
+    """Abort an open transaction for another than its producer, which is fenced by an epoch."""
     is_bumping = shelf.context.transaction_version >= BUMPING
     version = BUMPING if is_bumping else 0
     ended = _prepared(known, now, fresh_id, is_commit=False, version=version, fences=True)
@@ -91,7 +91,7 @@ def decide_fence(
 def decide_complete(
     shelf: TransactionShelf, command: CompleteTransaction, _ticket: Ticket[Done], now: Instant
 ) -> Decision[Done]:
-    """Record that a transaction is over; who waited for that begins the next one."""
+    """Record that a transaction is over; a producer that waits for that begins the next one."""
     known = shelf.transactions.get(command.transactional_id)
     if known is None or not known.state.is_prepared or known.producer != command.producer:
         return Decision(response=DONE)
@@ -181,7 +181,7 @@ def _decide_prepared(
 ) -> Decision[Answer]:
     version = shelf.record_version
     if not prepared.partitions:
-        # Nobody is to be told: both at once.
+        # No partition is to be told: both at once.
         completed = prepared.completed(now.wall_ms)
         return Decision(
             [record_of(prepared, version), record_of(completed, version)], response, is_pure=True

@@ -1,4 +1,4 @@
-"""Time: transactions that take too long, ids that nobody uses, and waits that are too long."""
+"""Time: transactions that take too long, ids that no producer uses, and waits that are too long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class TimeoutsDue:
 
 @dataclass(frozen=True, slots=True)
 class IdsDue:
-    """Look for transactional ids that nobody uses any more."""
+    """Look for transactional ids that no producer uses any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitedLong:
-    """Let nobody wait any longer for an id's transaction to be completed."""
+    """Requests have waited long enough for an id's transaction to be completed."""
 
     transactional_id: str
 
@@ -78,7 +78,7 @@ def expire_ids(shelf: TransactionShelf, _key: IdsDue, now: Instant) -> UnaskedDe
 
 
 def expire_waits(shelf: TransactionShelf, key: WaitedLong, _now: Instant) -> UnaskedDecision:
-    """Have those who wait ask again later."""
+    """Have the requests that wait come again later."""
     refusal = Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, "The transaction before is being ended.")
     waiting = shelf.waiting.pop(key.transactional_id, ())
     return Decision(effects=[Reply(ticket, refusal) for ticket, _ in waiting])

@@ -1,4 +1,4 @@
-"""InitProducerId: a producer gets an epoch of its own, which fences all who had the id before."""
+"""InitProducerId: a producer gets an epoch of its own, which fences all that had the id before."""
 
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
@@ -31,7 +31,7 @@ def decide_init(
         return _decide_next(shelf, known, command, now)
     if command.keeps_prepared:
         return _decide_kept(shelf, known, command, now)
-    # This epoch is told to nobody: whoever asks again gets the next one.
+    # No producer is told this epoch: one that asks again gets the next one.
     again = Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, "The open transaction is being aborted.")
     return decide_fence(shelf, known, command.fresh_id, now, response=again)
 
@@ -88,7 +88,7 @@ def _decide_next(
 def _decide_kept(
     shelf: TransactionShelf, known: Transaction, command: InitProducer, now: Instant
 ) -> Decision[Initialized]:
-    """Let somebody else end the transaction, under an epoch that fences all before it.
+    """Let another producer end the transaction, under an epoch that fences all before it.
 
     The producer's own epoch stays, because markers and records are fenced by it.
     """

@@ -73,7 +73,7 @@ class TransactionMachine:
         self.shelf.transactions[key.transactional_id] = transaction_of(key, value)
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
-        """Nothing: nobody writes to this topic in a transaction."""
+        """Nothing: this topic is not written to in transactions."""
 
 
 DECISIONS: Final = DecisionTable[TransactionShelf](

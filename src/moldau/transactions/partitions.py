@@ -27,7 +27,7 @@ def decide_add(
     if known.state is TransactionState.ONGOING and command.partitions <= known.partitions:
         return Decision(response=DONE)
     if known.is_kept:
-        # Its writer is gone: whoever has it now can only end it.
+        # Its writer is gone: its owner now can only end it.
         raise Refusal(ErrorCode.INVALID_TXN_STATE, "The transaction is prepared.")
     shelf.check_version(command.client_version)
     begun = known.begun_with(command.partitions, command.client_version, now.wall_ms)
@@ -53,9 +53,9 @@ def _wait(
 def add_waiting(
     shelf: TransactionShelf, completed: Transaction, now: Instant
 ) -> tuple[Transaction, list[Effect]]:
-    """Return the transaction that those begin who waited for the one before, and their answers.
+    """Return the transaction that requests begin which waited for this one, and their answers.
 
-    They are decided with its completion, so that nobody who comes later is before them.
+    They are decided with its completion, so that no later request is before them.
     """
     waiting = shelf.waiting.pop(completed.transactional_id, ())
     known = completed

@@ -27,7 +27,7 @@ class TransactionShelf:
         self.looks_at = -inf
         """When those that are late are looked for the next time."""
         self.waiting: dict[str, list[tuple[Ticket[Done], AddPartitions]]] = {}
-        """Who waits for a prepared transaction to be completed, to begin the next one."""
+        """Requests that wait for a prepared transaction to be completed, to begin the next one."""
         self._last_epochs: dict[str, ProducerEpoch] = {}
 
     @property
@@ -60,7 +60,7 @@ class TransactionShelf:
         """Remember it, or that there is none.
 
         That comes before anything is recorded. If it is not, no harm is done: it is the epoch that
-        the producer has now, who may ask with it anyway.
+        the producer has now, which may ask with it anyway.
         """
         if epoch == NO_EPOCH:
             self._last_epochs.pop(transactional_id, None)

@@ -12,7 +12,7 @@ NO_EPOCH: Final = ProducerEpoch(-1)
 NO_TIME: Final = -1
 EPOCH_MAX: Final = ProducerEpoch((1 << 15) - 1)
 NEVER_MS: Final = (1 << 31) - 1
-"""The timeout of a transaction that somebody else decides about (KIP-939)."""
+"""The timeout of a transaction that an outside coordinator decides about (KIP-939)."""
 
 BUMPING: Final = 2
 """The version of transactions since which the epoch is bumped with every one of them (KIP-890)."""
@@ -41,21 +41,21 @@ class Transaction:
     its writer is gone, and another one has been given the right to end it (KIP-939)."""
     next_producer_epoch: ProducerEpoch = NO_EPOCH
     client_version: int = 0
-    """The version of transactions that the client spoke, or the cluster if nobody asked."""
+    """The version of transactions that the client spoke, or the cluster's if no client asked."""
 
     @property
     def producer(self) -> ProducerIdentity:
-        """Whose records are in the transaction."""
+        """The producer whose records are in the transaction."""
         return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the transaction was kept for somebody who knows how it ends."""
+        """Whether the transaction was kept for another producer to end it."""
         return self.state is TransactionState.ONGOING and self.next_producer_epoch != NO_EPOCH
 
     @property
     def owner(self) -> ProducerIdentity:
-        """Who may end the transaction: who writes it, unless it was kept for somebody else."""
+        """The producer that may end the transaction: its writer, unless it was kept for another."""
         if self.is_kept:
             return ProducerIdentity(self.next_producer_id, self.next_producer_epoch)
         return self.producer

@@ -9,6 +9,7 @@ from moldau.kernel.ids import Offset, TopicId
 from moldau.sharing.commands import InitializeState, ReadState, WriteState
 from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.partition import SharePartition
+from moldau.sharing.share_state import ShareKey, ShareState
 from moldau.sharing.states import (
     Acknowledgement,
     AcknowledgementKind,
@@ -17,7 +18,6 @@ from moldau.sharing.states import (
     StateBatch,
     StateWrite,
 )
-from moldau.sharing.stored_state import ShareKey, ShareState
 from tests.unit.sharing.coordinators import Context, Coordinator
 
 KEY = ShareKey("g", TopicId(b"t" * 16), 0)
@@ -212,7 +212,7 @@ class Model:
             }
         else:
             self.final |= {offset for offset, kind in spoken.items() if kind in FINAL}
-        self.partition.written(write.number, is_stored=is_stored)
+        self.partition.written(write.number, is_recorded=is_stored)
 
     def _lock(self, offset: int) -> tuple[str, float]:
         for run in self.partition._window.over(Offset(offset), Offset(offset)):

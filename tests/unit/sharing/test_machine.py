@@ -20,8 +20,8 @@ from moldau.sharing.commands import (
     WriteState,
 )
 from moldau.sharing.machine import PruneTimer
+from moldau.sharing.share_state import ShareKey, ShareState
 from moldau.sharing.states import RecordState, StateBatch
-from moldau.sharing.stored_state import ShareKey, ShareState
 from tests.unit.sharing.coordinators import TYPES, Context, Coordinator, decode_record
 
 TOPIC = TopicId(b"t" * 16)

@@ -68,7 +68,7 @@ class Shared:
     def acknowledge(self, member: str, first: int, last: int, *types: AcknowledgementKind) -> None:
         write = self.say(member, first, last, *types)
         assert write is not None
-        self.partition.written(write.number, is_stored=True)
+        self.partition.written(write.number, is_recorded=True)
 
     @property
     def states(self) -> list[tuple[int, int, RecordState, int]]:
@@ -126,7 +126,7 @@ def test_acknowledged_records_are_done_when_they_are_stored() -> None:
     with pytest.raises(Refusal) as refused:
         shared.say("a", 0, 9, ACCEPT)
     assert refused.value.code == ErrorCode.INVALID_RECORD_STATE
-    shared.partition.written(1, is_stored=True)
+    shared.partition.written(1, is_recorded=True)
     assert shared.partition.start_offset == 10
 
 
@@ -135,7 +135,7 @@ def test_what_is_not_stored_is_still_acquired() -> None:
     shared.acquire("a")
     write = shared.say("a", 0, 9, ACCEPT)
     assert write is not None
-    shared.partition.written(write.number, is_stored=False)
+    shared.partition.written(write.number, is_recorded=False)
     assert shared.states == [(0, 9, ACQUIRED, 1), (10, 29, ACQUIRED, 1)]
     shared.acknowledge("a", 0, 9, REJECT)
     assert shared.partition.start_offset == 10
@@ -232,7 +232,7 @@ def test_a_lock_that_ends_while_its_acknowledgement_is_stored_waits_for_that() -
     write = shared.say("a", 0, 9, ACCEPT)
     assert write is not None
     assert shared.partition.expire(LIMITS, 60.0) is None
-    shared.partition.written(write.number, is_stored=False)
+    shared.partition.written(write.number, is_recorded=False)
     assert shared.partition.next_deadline == 30.0
     assert shared.partition.expire(LIMITS, 60.0) is not None
     assert shared.states == [(0, 9, AVAILABLE, 1)]
@@ -264,7 +264,7 @@ def test_a_member_that_goes_gives_back_what_it_has() -> None:
     write = shared.partition.release("a", LIMITS)
     assert write is not None
     assert shared.partition.next_fetch_offset == 20
-    shared.partition.written(write.number, is_stored=True)
+    shared.partition.written(write.number, is_recorded=True)
     assert shared.states == [(0, 9, AVAILABLE, 1), (10, 19, ACQUIRED, 1)]
     assert shared.partition.release("a", LIMITS) is None
 

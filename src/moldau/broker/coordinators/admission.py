@@ -5,7 +5,7 @@ from moldau.replication.replica import Replica
 
 
 def is_admitted(replica: Replica, producer: ProducerIdentity) -> bool:
-    """Whether nobody need be asked: the partition has the transaction, or refuses it anyway."""
+    """Whether the partition has the transaction, or refuses it anyway: nothing need be asked."""
     state = None if replica.log is None else replica.log.producers.states.get(producer.id)
     if state is None:
         return False

@@ -51,7 +51,7 @@ class Coordinator(ABC):
         """Topics came, grew or went: those that went are named."""
 
     def make_patience(self) -> Patience | None:
-        """Return how long a commit may take before who asked is told to ask again; None: ever."""
+        """Return how long a commit may take before the caller is told to ask again; None: ever."""
         return None
 
     # Finding.
@@ -97,7 +97,7 @@ class Coordinator(ABC):
                 shard.submit(command, then)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops."""
+        """Answer the callers that wait for other clients: the broker stops."""
         for shard in self:
             shard.let_go()
 

@@ -82,7 +82,7 @@ class Coordinators:
             coordinator.topics_changed(removed)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops."""
+        """Answer the callers that wait for other clients: the broker stops."""
         for coordinator in self:
             coordinator.let_go()
 

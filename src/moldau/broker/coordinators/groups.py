@@ -1,4 +1,4 @@
-"""Groups, coordinated by whoever leads their partition of __consumer_offsets."""
+"""Groups, coordinated by the leader of their partition of __consumer_offsets."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

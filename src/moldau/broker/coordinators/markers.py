@@ -49,7 +49,7 @@ def write_marker(
 ) -> None:
     """End a producer's transaction in a partition that is led here; `then` hears when it is."""
     if order.producer.id == NO_PRODUCER or order.producer.epoch == NO_EPOCH:
-        then(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's word for the marker of nobody
+        then(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's answer for a marker without a producer
         return
     try:
         replica = broker.replicas.find_leader(partition)

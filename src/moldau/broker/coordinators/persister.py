@@ -1,4 +1,4 @@
-"""The way to share states, for those who need them on this broker: with patience."""
+"""The way to the coordinator of share states, for the broker itself: with patience."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from moldau.controller.create_topics import UUID_BYTES
 from moldau.coordination.command import Answer, Command, OwnAnswer
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker

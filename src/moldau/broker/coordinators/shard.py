@@ -1,4 +1,4 @@
-"""One partition of a coordinator's topic: the machine that its records make, and who waits."""
+"""One partition of a coordinator's topic: the machine that its records make, and its callers."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
@@ -113,7 +113,7 @@ class Shard:
         self._act_alone(self.machine.loaded)
 
     def close(self) -> None:
-        """Coordinate no more: another broker does, or nobody."""
+        """Coordinate no more: another broker does, or none."""
         self._stop(Refusal(ErrorCode.NOT_COORDINATOR, "The coordinator is elsewhere."))
         self.state = ShardState.CLOSED
 
@@ -128,7 +128,10 @@ class Shard:
             then(refusal)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops. What is recorded is answered."""
+        """Answer the callers that wait for other clients: the broker stops.
+
+        What is recorded is answered as usual.
+        """
         self._is_stopping = True
         for ticket in sorted(self._parked):
             self._answer(ticket, Refusal(ErrorCode.NOT_COORDINATOR, "The broker stops."))
@@ -211,7 +214,7 @@ class Shard:
         return None
 
     def _act_alone(self, decide: Callable[[Instant], UnaskedDecision]) -> None:
-        """Do what nobody asked for."""
+        """Act without a caller."""
         try:
             self._act(decide, None)
         except Exception as error:  # noqa: BLE001 - the others go on
@@ -329,7 +332,7 @@ class Shard:
                 self._watch.failed(self.replica.partition, error)
 
     def give_up(self, ticket: Ticket[Any] | None) -> None:
-        """Let somebody wait no longer for a commit, which may yet come."""
+        """Let a caller wait no longer for a commit, which may yet come."""
         if ticket is not None:
             self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
 
@@ -382,7 +385,7 @@ class _Pending(Generic[Answer]):
         self._shard.lose(error)
 
     def expire(self) -> None:
-        """Let who asked go."""
+        """Let the caller go."""
         self._shard.give_up(self._ticket)
 
 

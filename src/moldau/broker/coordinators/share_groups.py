@@ -10,7 +10,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.groups.commands import DeleteShares, InitializeShares, SharesDeleted, SharesInitialized
 from moldau.kernel.ids import TopicId
 from moldau.sharing.commands import DeleteState, InitializeState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -73,4 +73,4 @@ def _by_topic(
 
 
 def _noted(_outcome: Done | Refusal) -> None:
-    """If the group's coordinator is elsewhere now, who waited there heard that already."""
+    """If the group's coordinator is elsewhere now, the client that waited heard that already."""

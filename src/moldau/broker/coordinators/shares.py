@@ -1,4 +1,4 @@
-"""Share states, coordinated by whoever leads their partition of __share_group_state."""
+"""Share states, coordinated by the leader of their partition of __share_group_state."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Transactions, coordinated by whoever leads their partition of __transaction_state."""
+"""Transactions, coordinated by the leader of their partition of __transaction_state."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,7 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
 def handle_consumer_group_heartbeat(
     broker: Broker, call: Call, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """Have the group's coordinator hear of a member, or of somebody who wants to be one."""
+    """Have the group's coordinator hear of a member, or of a client that joins."""
     try:
         check_consumer_protocol(broker)
         check_heartbeat(request, call.version, broker.settings)

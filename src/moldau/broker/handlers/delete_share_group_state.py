@@ -13,7 +13,7 @@ from moldau.protocol.messages.delete_share_group_state import (
     PartitionResult,
 )
 from moldau.sharing.commands import DeleteState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_delete_share_group_state(

@@ -24,7 +24,7 @@ from moldau.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 from moldau.sharing.commands import ReadSummary, Summary
-from moldau.sharing.stored_state import UNSET, ShareKey
+from moldau.sharing.share_state import UNSET, ShareKey
 
 Then = Callable[[DescribeShareGroupOffsetsResponseGroup], None]
 

@@ -13,7 +13,7 @@ from moldau.protocol.messages.initialize_share_group_state import (
     PartitionResult,
 )
 from moldau.sharing.commands import InitializeState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_initialize_share_group_state(

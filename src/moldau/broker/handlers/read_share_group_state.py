@@ -13,7 +13,7 @@ from moldau.protocol.messages.read_share_group_state import (
     StateBatch,
 )
 from moldau.sharing.commands import ReadState
-from moldau.sharing.stored_state import ShareKey, ShareState
+from moldau.sharing.share_state import ShareKey, ShareState
 
 
 def handle_read_share_group_state(

@@ -12,7 +12,7 @@ from moldau.protocol.messages.read_share_group_state_summary import (
     ReadStateSummaryResult,
 )
 from moldau.sharing.commands import ReadSummary, Summary
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_read_share_group_state_summary(

@@ -14,7 +14,7 @@ from moldau.protocol.messages.write_share_group_state import (
     WriteStateResult,
 )
 from moldau.sharing.commands import WriteState
-from moldau.sharing.stored_state import ShareKey, state_batches
+from moldau.sharing.share_state import ShareKey, state_batches
 
 
 def handle_write_share_group_state(

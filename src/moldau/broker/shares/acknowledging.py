@@ -8,8 +8,8 @@ from moldau.broker.shares.sessions import Partition
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset, TopicId
 from moldau.protocol.errors import ErrorCode
+from moldau.sharing.share_state import ShareKey
 from moldau.sharing.states import Acknowledgement, AcknowledgementKind
-from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker

@@ -21,8 +21,8 @@ from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
 from moldau.sharing.limits import AcquisitionWish
+from moldau.sharing.share_state import ShareKey
 from moldau.sharing.states import Acquired
-from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker

@@ -19,8 +19,8 @@ from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
 from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -199,7 +199,7 @@ class LedShare:
     def _stored(self, write: StateWrite, then: Then, outcome: Done | Refusal) -> None:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
-        self.partition.written(write.number, is_stored=refusal is None)
+        self.partition.written(write.number, is_recorded=refusal is None)
         if refusal is not None and refusal.code not in PASSING:
             # Somebody else leads the partition, or the state was begun anew: forget this one.
             self.drop()

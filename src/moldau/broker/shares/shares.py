@@ -12,7 +12,7 @@ from moldau.metadata.features import SHARE_VERSION
 from moldau.metadata.settings.effective import group_settings
 from moldau.metadata.settings.kafka_resources import GroupSettings
 from moldau.replication.replica import Replica
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker

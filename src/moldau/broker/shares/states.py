@@ -8,7 +8,7 @@ from moldau.broker.coordinators.requests import ask_each
 from moldau.coordination.command import Answer, Command
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import TopicId
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker

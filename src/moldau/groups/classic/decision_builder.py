@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClassicSessionTimer:
-    """Rings when somebody has to look whether a member, or one that is awaited, is still there."""
+    """Rings when it is time to look whether a member, or an id that was given out, is in use."""
 
     group_id: str
     member_id: str
@@ -59,14 +59,14 @@ class DecisionBuilder:
         return self._context.settings
 
     def decision(self, response: Answer | None = None) -> Decision[Answer]:
-        """Return what was worked out; without a response whoever asked waits."""
+        """Return what was worked out; without a response the client waits."""
         return Decision(self.records, response, self._effects)
 
     def try_record(self) -> bool:
         """Have the group recorded as it is now, unless that is too much for one record.
 
-        The log would not take it then, and everybody else in the partition would have to begin
-        again with this group.
+        The log would not take it then, and all other groups of the partition would have to begin
+        again with this one.
         """
         record = self.membership.record(self.group_id)
         if not record.fits(self._context.record_bytes_max):
@@ -119,7 +119,7 @@ class DecisionBuilder:
         self.watch(member)
 
     def watch(self, member: ClassicMember) -> None:
-        """See to it that somebody looks when the member's time is over."""
+        """Have a timer fire when the member's time is over."""
         # Most sessions are renewed long before they end: one timer serves many of them.
         if member.timer_at is None or member.timer_at > member.deadline:
             member.timer_at = member.deadline
@@ -139,10 +139,10 @@ class DecisionBuilder:
 
 
 def refused_join(member_id: str, code: ErrorCode) -> JoinGroupResponse:
-    """Return the answer to somebody who cannot join."""
+    """Return the answer to a member that cannot join."""
     return JoinGroupResponse(error_code=code, member_id=member_id)
 
 
 def refused_sync(code: ErrorCode) -> SyncGroupResponse:
-    """Return the answer to somebody who gets nothing."""
+    """Return the answer to a member that gets nothing."""
     return SyncGroupResponse(error_code=code)

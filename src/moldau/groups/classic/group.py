@@ -20,7 +20,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
 
 CONSUMER: Final = "consumer"
-"""The protocol type of those who read topics together; other types are their members' own."""
+"""The protocol type of consumers of topics; other types are their members' own."""
 
 
 class ClassicGroup:
@@ -31,11 +31,11 @@ class ClassicGroup:
     def __init__(
         self,
         group_id: str,
-        stored: GroupMetadataValue | None = None,
+        recorded: GroupMetadataValue | None = None,
         membership: GroupMembership | None = None,
     ) -> None:
         self.group_id = group_id
-        self.stored = stored
+        self.recorded = recorded
         """Durable: the last record."""
         self._membership = membership
         self._topics: tuple[int, frozenset[str] | None] | None = None
@@ -44,7 +44,7 @@ class ClassicGroup:
     def membership(self) -> GroupMembership:
         """Soft: begins with what is recorded, when it is first asked for."""
         if self._membership is None:
-            self._membership = membership_of(self.stored)
+            self._membership = membership_of(self.recorded)
         return self._membership
 
     @property
@@ -71,10 +71,10 @@ class ClassicGroup:
         is_transactional: bool,
         version: int,  # noqa: ARG002 - all versions are alike here
     ) -> None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that generation."""
+        """Refuse a commit unless it is of a member of that generation."""
         membership = self.membership
         if epoch < 0 and self.is_empty:
-            # Somebody who is in no group, or an administrator.
+            # A client that is in no group, or an administrator.
             return
         if epoch >= 0 or member_id or instance_id is not None:
             membership.check_member(member_id, instance_id)
@@ -90,14 +90,14 @@ class ClassicGroup:
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
 
     def hear_of(self, member_id: str, now: Instant) -> None:
-        """Keep up the session of a member: whoever commits is there, as if it had said so."""
+        """Keep up the session of a member: a commit counts as a heartbeat."""
         member = self.membership.members.get(member_id)
         if member is not None:
             session_end = now.monotonic + member.session_timeout_ms / 1000
             member.deadline = max(member.deadline, session_end)
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Let everybody know what is committed."""
+        """Let every client know what is committed."""
 
     def check_offset_delete(self) -> None:
         """Refuse if members use offsets in ways that are not known here."""
@@ -153,7 +153,7 @@ def replay_classic_group(
         return
     group = shelf.groups.get(key.group)
     if isinstance(group, ClassicGroup):
-        group.stored = value
+        group.recorded = value
     else:
         membership = shelf.forming.pop(key.group, None)
         shelf.groups[key.group] = ClassicGroup(key.group, value, membership)

@@ -19,7 +19,7 @@ def decide_heartbeat(
     _ticket: Ticket[HeartbeatResponse],
     now: Instant,
 ) -> Decision[HeartbeatResponse]:
-    """Decide a Heartbeat; `Refusal` for who is not of this generation."""
+    """Decide a Heartbeat; `Refusal` if the member is not of this generation."""
     request = asked.request
     group = shelf.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):

@@ -38,7 +38,7 @@ FIRST_WITH_SKIPPED_ASSIGNMENT: Final = 9
 def decide_join(
     shelf: GroupShelf, asked: JoinGroup, ticket: Ticket[JoinGroupResponse], now: Instant
 ) -> Decision[JoinGroupResponse]:
-    """Decide a JoinGroup; a group that nobody knows begins with its first member."""
+    """Decide a JoinGroup; a group that is not known begins with its first member."""
     request = asked.request
     group = shelf.groups.get(request.group_id)
     before: list[StoredRecord] = []
@@ -86,10 +86,10 @@ class _Join:
             self._request.rebalance_timeout_ms if has_both else self._request.session_timeout_ms
         )
 
-    # Who comes without an id.
+    # Members that come without an id.
 
     def of_newcomer(self, shelf: GroupShelf) -> JoinGroupResponse | None:
-        """Let somebody in, or give it an id to come with."""
+        """Let a new member in, or give it an id to come with."""
         if not self._has_room(None):
             return refused_join("", ErrorCode.GROUP_MAX_SIZE_REACHED)
         self._check_protocols()
@@ -125,7 +125,7 @@ class _Join:
         go_on(self._draft)
 
     def _replace(self, member_id: str) -> JoinGroupResponse | None:
-        """Let a static member that was started again take its own place; who else has it goes."""
+        """Let a static member that was started again take its own place, from any that has it."""
         assert self._request.group_instance_id is not None
         draft, membership = self._draft, self._membership
         member = membership.members[membership.static[self._request.group_instance_id]]
@@ -143,7 +143,7 @@ class _Join:
             draft.wait_joined(member, self._ticket)
             prepare(draft)
             return None
-        # It gets what it had: nobody else need know that it was away.
+        # It gets what it had: the other members need not know that it was away.
         response = joined(membership, member)
         if self._asked.version >= FIRST_WITH_SKIPPED_ASSIGNMENT:
             response.skip_assignment = membership.leader == member_id
@@ -153,7 +153,7 @@ class _Join:
             response.members = ()
         return response
 
-    # Who comes with an id.
+    # Members that come with an id.
 
     def of_member(self) -> JoinGroupResponse | None:
         """Let a member go on to the next generation, or tell it again of the present one."""
@@ -196,8 +196,8 @@ class _Join:
             case ClassicGroupState.EMPTY:
                 return True
             case ClassicGroupState.PREPARING:
-                # Counted by who is here: the last ones to join again find no place if the
-                # maximum has become less.
+                # Counted by the members that have joined: the last ones to join again find no
+                # place if the maximum has become less.
                 is_in = member is not None and member.join is not None
                 return is_in or membership.joined_count < size_max
             case ClassicGroupState.COMPLETING | ClassicGroupState.STABLE:

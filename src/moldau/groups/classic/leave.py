@@ -28,8 +28,8 @@ def decide_leave(
     request = asked.request
     group = shelf.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):
-        nobody = [_answer(each, ErrorCode.UNKNOWN_MEMBER_ID) for each in request.members]
-        return Decision(response=LeaveGroupResponse(members=nobody))
+        unknown = [_answer(each, ErrorCode.UNKNOWN_MEMBER_ID) for each in request.members]
+        return Decision(response=LeaveGroupResponse(members=unknown))
     draft = DecisionBuilder(shelf, request.group_id, group.membership, now)
     answers = []
     for identity in request.members:

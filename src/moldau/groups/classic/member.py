@@ -14,7 +14,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """Who it is, what it can speak, and what it waits for."""
+    """A member's identity, the protocols that it speaks, and what it waits for."""
 
     member_id: str
     instance_id: str | None
@@ -31,7 +31,7 @@ class ClassicMember:
     deadline: float = 0.0
     """When its session ends, unless it is heard of before."""
     timer_at: float | None = None
-    """When somebody looks after the deadline next."""
+    """When the timer fires that compares the deadline next."""
 
     @property
     def names(self) -> set[str]:
@@ -66,7 +66,7 @@ class ClassicMember:
             member_assignment=self.assignment,
         )
 
-    def to_stored(self, protocol: str | None) -> MemberMetadata:
+    def to_record(self, protocol: str | None) -> MemberMetadata:
         """Return what is recorded of it."""
         return MemberMetadata(
             member_id=self.member_id,
@@ -80,17 +80,17 @@ class ClassicMember:
         )
 
 
-def from_stored(stored: MemberMetadata, protocol: str) -> ClassicMember:
+def member_of_record(recorded: MemberMetadata, protocol: str) -> ClassicMember:
     """Return a member as it was recorded: it can speak what the group spoke then."""
     # The first version of the record has no rebalance timeout.
-    has_own = stored.rebalance_timeout != -1
+    has_own = recorded.rebalance_timeout != -1
     return ClassicMember(
-        member_id=stored.member_id,
-        instance_id=stored.group_instance_id,
-        client_id=stored.client_id,
-        client_host=stored.client_host,
-        rebalance_timeout_ms=stored.rebalance_timeout if has_own else stored.session_timeout,
-        session_timeout_ms=stored.session_timeout,
-        protocols=((protocol, bytes(stored.subscription)),),
-        assignment=bytes(stored.assignment),
+        member_id=recorded.member_id,
+        instance_id=recorded.group_instance_id,
+        client_id=recorded.client_id,
+        client_host=recorded.client_host,
+        rebalance_timeout_ms=recorded.rebalance_timeout if has_own else recorded.session_timeout,
+        session_timeout_ms=recorded.session_timeout,
+        protocols=((protocol, bytes(recorded.subscription)),),
+        assignment=bytes(recorded.assignment),
     )

@@ -1,4 +1,4 @@
-"""Who is in a classic group, and how far its rebalance is."""
+"""The members of a classic group, and how far its rebalance is."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.classic.member import ClassicMember, Protocols, from_stored
+from moldau.groups.classic.member import ClassicMember, Protocols, member_of_record
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
@@ -23,7 +23,7 @@ class ClassicGroupState(Enum):
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"  # members are waited for to join
-    COMPLETING = "CompletingRebalance"  # the leader is waited for to say who gets what
+    COMPLETING = "CompletingRebalance"  # the leader's assignment is waited for
     STABLE = "Stable"
 
 
@@ -41,7 +41,7 @@ _BEFORE: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
 class GroupMembership:
     """Soft: what is recorded of it is the generation that was assigned last.
 
-    A restart goes back to that one. Nobody has been told then who reads what in a later one, so
+    A restart goes back to that one. No member has been told then what it reads in a later one, so
     that it can be begun again, under the same number.
     """
 
@@ -80,11 +80,11 @@ class GroupMembership:
 
     @property
     def has_all_joined(self) -> bool:
-        """Whether nobody has to be waited for."""
+        """Whether no member has to be waited for."""
         return not self.pending and all(each.join is not None for each in self.members.values())
 
     def move(self, state: ClassicGroupState, now: Instant) -> None:
-        """Be in another state."""
+        """Enter another state."""
         assert self.state in _BEFORE[state], f"{self.state} to {state}"
         self.is_initial = self.state is ClassicGroupState.EMPTY
         self.state = state
@@ -93,7 +93,7 @@ class GroupMembership:
     # Members.
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """Refuse who is not a member, or has another in its place."""
+        """Refuse an id that is no member's, or whose instance has another by now."""
         if instance_id is not None:
             known = self.static.get(instance_id)
             if known is not None and known != member_id:
@@ -106,7 +106,7 @@ class GroupMembership:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "The group has no such member.")
 
     def add(self, member: ClassicMember, protocol_type: str) -> None:
-        """Have one more member."""
+        """Add a member."""
         if not self.members:
             self.protocol_type = protocol_type
         if self.leader is None:
@@ -118,7 +118,7 @@ class GroupMembership:
         self.pending.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Have one member less."""
+        """Remove a member."""
         member = self.members.pop(member_id)
         self._speakers.subtract(member.names)
         if member.instance_id is not None:
@@ -139,7 +139,7 @@ class GroupMembership:
         self.static[member.instance_id] = member_id
 
     def elect_joined(self) -> bool:
-        """Make sure that the leader is one who joined; return whether there is any."""
+        """Make sure that the leader is a member that joined; return whether there is any."""
         if self.leader is not None and self.members[self.leader].join is None:
             joined = (each.member_id for each in self.members.values() if each.join is not None)
             leader = next(joined, None)
@@ -182,22 +182,22 @@ class GroupMembership:
             protocol=self.protocol,
             leader=self.leader,
             current_state_timestamp=self.changed_ms,
-            members=[each.to_stored(self.protocol) for each in self.members.values()],
+            members=[each.to_record(self.protocol) for each in self.members.values()],
         )
         return StoredRecord(GroupMetadataKey(group=group_id), value, VALUE_VERSION)
 
 
-def membership_of(stored: GroupMetadataValue | None) -> GroupMembership:
-    """Return the membership that was recorded last; without a record nobody was ever in it."""
-    membership = GroupMembership(NEVER_MS if stored is None else stored.current_state_timestamp)
-    if stored is None:
+def membership_of(recorded: GroupMetadataValue | None) -> GroupMembership:
+    """Return the membership that was recorded last; without a record it never had a member."""
+    membership = GroupMembership(NEVER_MS if recorded is None else recorded.current_state_timestamp)
+    if recorded is None:
         return membership
-    for each in stored.members:
-        membership.add(from_stored(each, stored.protocol or ""), stored.protocol_type)
-    membership.state = ClassicGroupState.STABLE if stored.members else ClassicGroupState.EMPTY
-    membership.generation = stored.generation
-    membership.protocol_type = stored.protocol_type or None
-    membership.protocol = stored.protocol
-    if stored.leader in membership.members:
-        membership.leader = stored.leader
+    for each in recorded.members:
+        membership.add(member_of_record(each, recorded.protocol or ""), recorded.protocol_type)
+    membership.state = ClassicGroupState.STABLE if recorded.members else ClassicGroupState.EMPTY
+    membership.generation = recorded.generation
+    membership.protocol_type = recorded.protocol_type or None
+    membership.protocol = recorded.protocol
+    if recorded.leader in membership.members:
+        membership.leader = recorded.leader
     return membership

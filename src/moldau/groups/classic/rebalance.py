@@ -17,7 +17,7 @@ from moldau.protocol.messages.join_group import JoinGroupResponse
 
 
 def go_on(draft: DecisionBuilder) -> None:
-    """Begin a rebalance, or end the joining if nobody is missing any more."""
+    """Begin a rebalance, or end the joining if no member is missing any more."""
     if draft.membership.state is ClassicGroupState.PREPARING:
         complete_if_joined(draft)
     else:
@@ -46,7 +46,7 @@ def prepare(draft: DecisionBuilder) -> None:
 
 
 def give_up(draft: DecisionBuilder, code: ErrorCode) -> None:
-    """Assign nothing, and tell those who wait for their part why."""
+    """Assign nothing, and tell the members that wait for their part why."""
     for member in draft.membership.members.values():
         member.assignment = b""
         if member.sync is not None:
@@ -55,7 +55,7 @@ def give_up(draft: DecisionBuilder, code: ErrorCode) -> None:
 
 
 def complete_if_joined(draft: DecisionBuilder) -> None:
-    """End the joining if everybody is there; the first rebalance waits for its time all the same.
+    """End the joining if all members are there; the first rebalance still waits for its time.
 
     Nothing follows in other states.
     """
@@ -69,7 +69,7 @@ def complete_if_joined(draft: DecisionBuilder) -> None:
 
 
 def complete(draft: DecisionBuilder) -> None:
-    """Make the next generation of those who joined, and of static members, who may be away."""
+    """Make the next generation of members that joined, and of static members, which may be away."""
     membership = draft.membership
     draft.cancel(ClassicJoinTimer(draft.group_id))
     for member in [*membership.members.values()]:
@@ -96,16 +96,16 @@ def complete(draft: DecisionBuilder) -> None:
 
 
 def joined(membership: GroupMembership, member: ClassicMember) -> JoinGroupResponse:
-    """Return what a member hears of its generation; the leader hears of everybody."""
+    """Return what a member hears of its generation; the leader hears of all members."""
     is_leader = membership.leader == member.member_id
-    everybody = membership.members.values() if is_leader else ()
+    members = membership.members.values() if is_leader else ()
     return JoinGroupResponse(
         generation_id=membership.generation,
         protocol_type=membership.protocol_type,
         protocol_name=membership.protocol,
         leader=membership.leader or "",
         member_id=member.member_id,
-        members=[each.for_leader(membership.protocol) for each in everybody],
+        members=[each.for_leader(membership.protocol) for each in members],
     )
 
 

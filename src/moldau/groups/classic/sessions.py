@@ -12,7 +12,7 @@ from moldau.kernel.clock import Instant
 
 
 def expire_session(shelf: GroupShelf, timer: ClassicSessionTimer, now: Instant) -> UnaskedDecision:
-    """Remove a member whose session has ended, or an id that nobody joined with."""
+    """Remove a member whose session has ended, or an id that no member joined with."""
     group = shelf.groups.get(timer.group_id)
     if not isinstance(group, ClassicGroup):
         return Decision()
@@ -43,7 +43,11 @@ def expire_session(shelf: GroupShelf, timer: ClassicSessionTimer, now: Instant) 
 def begin_sessions(shelf: GroupShelf, now: Instant) -> Iterable[Effect]:
     """Give the members of all groups a session: this coordinator hears of them from now on."""
     for group in shelf.groups.values():
-        if isinstance(group, ClassicGroup) and group.stored is not None and group.stored.members:
+        if (
+            isinstance(group, ClassicGroup)
+            and group.recorded is not None
+            and group.recorded.members
+        ):
             yield from begin_group(shelf, group, now)
 
 

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader says who reads what, and everybody hears its own part."""
+"""SyncGroup: the leader brings the assignment, and each member gets its own part."""
 
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
@@ -18,7 +18,7 @@ from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 def decide_sync(
     shelf: GroupShelf, asked: SyncGroup, ticket: Ticket[SyncGroupResponse], now: Instant
 ) -> Decision[SyncGroupResponse]:
-    """Decide a SyncGroup; `Refusal` for who is not of this generation."""
+    """Decide a SyncGroup; `Refusal` if the member is not of this generation."""
     request = asked.request
     group = shelf.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):
@@ -56,7 +56,7 @@ def _check(membership: GroupMembership, request: SyncGroupRequest) -> None:
 
 
 def _assign(draft: DecisionBuilder, request: SyncGroupRequest) -> None:
-    """Record everybody's part. All answers wait until it is committed, as every answer does."""
+    """Record all members' parts; the answers wait until the record is committed."""
     membership = draft.membership
     parts = {each.member_id: bytes(each.assignment) for each in request.assignments}
     for member in membership.members.values():

@@ -77,7 +77,7 @@ def _gone_for_a_while(member: ConsumerMember) -> ConsumerMember:
     return replace(
         member,
         epoch=LEAVING_FOR_A_WHILE,
-        # Who takes its place begins again at 0.
+        # The member that takes its place begins again at 0.
         assigned={
             topic_id: dict.fromkeys(partitions, 0)
             for topic_id, partitions in member.assigned.items()

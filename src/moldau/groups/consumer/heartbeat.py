@@ -114,7 +114,7 @@ def _find_member(
     member_id: str,
     owned: Partitions | None,
 ) -> ConsumerMember:
-    """Return who asks: a member, somebody new, or somebody who takes a static member's place."""
+    """Return the member that asks: a known one, a new one, or one in a static member's place."""
     group, instance_id = draft.group, request.instance_id
     if request.member_epoch == JOINING:
         static = group.find_static(instance_id)

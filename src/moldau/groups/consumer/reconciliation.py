@@ -46,7 +46,7 @@ class Reconciliation(NamedTuple):
     topic_ids: Collection[TopicId]
     """What the member reads now; a target may be older than that."""
     taken: Container[tuple[TopicId, int]]
-    """What somebody has, or has not given up yet."""
+    """What a member has, or has not given up yet."""
     owned: Partitions | None
     """What the member says it has; None if it says nothing."""
     has_other_topics: bool

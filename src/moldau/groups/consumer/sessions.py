@@ -22,7 +22,7 @@ def begin_sessions(shelf: GroupShelf, now: Instant) -> Iterator[Effect]:
 
 
 def begin_group(shelf: GroupShelf, group: ConsumerGroup, now: Instant) -> Iterator[Effect]:
-    """Give all members a session, and their time to those who have something to give up."""
+    """Give all members a session, and time for those that have partitions to give up."""
     group_id, deadlines = group.group_id, shelf.consumers.deadlines
     own_ms = session_timeout_ms(shelf.context, group_id)
     for member in group.members.values():

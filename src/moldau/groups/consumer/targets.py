@@ -22,9 +22,9 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniformly, "range"
 
 
 def assignor_names(settings: BrokerSettings) -> list[str]:
-    """Return the assignors that members may choose; the first is that of who chooses none.
+    """Return the assignors that members may choose; the first is for members that choose none.
 
-    Others than these would be somebody's classes to load, which nobody can give us.
+    Others than these would be Java classes, which cannot be loaded here.
     """
     named = [name for name in settings.group_consumer_assignors if name in ASSIGNORS]
     return named or list(ASSIGNORS)
@@ -51,7 +51,7 @@ def renew_target(context: GroupContext, draft: ConsumerGroupDraft, now: Instant)
     if group.epoch <= group.target_epoch:
         return
     age_ms = now.wall_ms - group.target_ms
-    # A wall clock that was set back holds nobody up.
+    # A wall clock that was set back does not hold up the members.
     if 0 <= age_ms < assignment_interval_ms(context, group_id):
         return
     image = context.image

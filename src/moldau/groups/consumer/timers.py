@@ -51,7 +51,7 @@ class RegexTimer:
 
 
 MemberTimer = MemberSessionTimer | MemberRebalanceTimer | MemberJoinTimer | MemberSyncTimer
-"""Whoever lets one of these run out is fenced."""
+"""A member that lets one of these run out is fenced."""
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ def heartbeat_interval_ms(context: GroupContext, group_id: str) -> int:
 
 
 def assignment_interval_ms(context: GroupContext, group_id: str) -> int:
-    """Return how long a target stays at least: who comes and goes meanwhile is in the next."""
+    """Return how long a target stays at least, whatever members come and go meanwhile."""
     settings = context.settings
     return _within(
         settings.group_consumer_min_assignment_interval_ms,

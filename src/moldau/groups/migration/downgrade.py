@@ -34,8 +34,8 @@ def try_downgrade(
     membership = GroupMembership(now.wall_ms)
     for _, member in sorted(rest.members.items()):
         membership.add(_converted(member), CONSUMER)
-    # What is recorded is a generation that nobody is in: if this coordinator goes before the next
-    # one is made, all have to join again, for some may not have all of their part yet.
+    # What is recorded is a generation that no member is in: if this coordinator goes before the
+    # next one is made, all have to join again, for some may not have all of their part yet.
     membership.generation = rest.epoch + 1
     membership.protocol = membership.choose_protocol()
     membership.state = ClassicGroupState.STABLE
@@ -76,7 +76,8 @@ def _may_be_classic(shelf: GroupShelf, rest: ConsumerGroup) -> bool:
 def _owned(member: ConsumerMember) -> Partitions:
     """Return what a member may have, and not what it should have: another may have that still.
 
-    Who joins with the consumer protocol before all have joined again would give it away twice.
+    A member that joins with the consumer protocol before all have joined again would have it
+    given away twice.
     """
     topic_ids = member.assigned.keys() | member.revoking.keys()
     return {

@@ -103,7 +103,7 @@ def _converted(
 
 
 def _farewell(group: ClassicGroup) -> Iterator[Effect]:
-    """Have those who wait come again, and what is due for the classic group never ring."""
+    """Have members that wait come again, and cancel the timers of the classic group."""
     yield CancelTimer(ClassicJoinTimer(group.group_id))
     yield CancelTimer(ClassicSyncTimer(group.group_id))
     membership = group.membership

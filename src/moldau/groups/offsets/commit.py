@@ -89,7 +89,7 @@ def _check(shelf: GroupShelf, asked: CommitOffsets) -> PartitionCheck | None:
             is_transactional=False,
             version=asked.version,
         )
-    # Whoever is in no group may commit for one that is not there: it is made for them.
+    # A client that is in no group may commit for one that is not there: it is made then.
     if epoch >= 0:
         code = told_code(ErrorReader.OFFSET_COMMIT, ErrorCode.GROUP_ID_NOT_FOUND, asked.version)
         raise Refusal(code, f"There is no group {request.group_id}.")

@@ -1,4 +1,4 @@
-"""Offsets are forgotten because somebody says so: an admin, or whoever deletes a topic."""
+"""Offsets that an administrator deletes, or that go with a deleted topic."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ from moldau.protocol.messages.offset_delete import (
 def delete_offsets(
     shelf: GroupShelf, asked: DeleteOffsets, _ticket: Ticket[OffsetDeleteResponse], _now: Instant
 ) -> Decision[OffsetDeleteResponse]:
-    """Decide to forget offsets of partitions that exist and that nobody in the group reads."""
+    """Decide to forget offsets of partitions that exist and that no member of the group reads."""
     request = asked.request
     group = shelf.groups.get(request.group_id)
     if group is None:

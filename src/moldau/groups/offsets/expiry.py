@@ -1,4 +1,4 @@
-"""Offsets that nobody uses any more are forgotten, and with the last one their group."""
+"""Offsets that no client uses any more are forgotten, and with the last one their group."""
 
 from typing import Final, NamedTuple
 

@@ -21,7 +21,7 @@ class GroupOffsets:
     def __init__(self) -> None:
         self._groups: dict[str, OffsetsByTopic] = {}
         self._pending: dict[ProducerId, dict[str, OffsetsByTopic]] = {}
-        self._open: dict[str, set[ProducerId]] = {}  # whose transactions have offsets of a group
+        self._open: dict[str, set[ProducerId]] = {}  # producers with open offsets of a group
         self._topic_ids: dict[bytes, bytes] = {}
 
     # Asking.
@@ -114,7 +114,7 @@ class GroupOffsets:
         """Have the offsets of a transaction count, or forget them.
 
         What was committed after them without a transaction stays: the later record counts, as it
-        would for whoever reads the log when it is compacted.
+        would for a coordinator that reads the compacted log.
         """
         for group_id, topics in self._pending.pop(producer_id, {}).items():
             self._close(group_id, producer_id)

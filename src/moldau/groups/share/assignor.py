@@ -1,4 +1,4 @@
-"""Who reads what in a share group: every partition has a reader, and every member something."""
+"""The assignor of share groups: every partition has a reader, and every member a partition."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
@@ -81,7 +81,7 @@ def _spread(
             if readers[partition] < sharing:
                 readers[partition] += 1
             else:
-                # It has itself what lacks a reader: somebody else reads that instead of this.
+                # It has itself what lacks a reader: another member reads that instead of this.
                 lacking = min(partitions, key=readers.__getitem__)
                 other = next(
                     kept[one]

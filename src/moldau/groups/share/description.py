@@ -1,4 +1,4 @@
-"""Share groups, told to who asks."""
+"""Share groups, as ShareGroupDescribe tells of them."""
 
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moldau.groups.share.member import ShareGroupMember
 
 FIRST_EPOCH: Final = 1
-"""Of a group that nobody has joined yet: 0 is the epoch of who joins."""
+"""Of a group that no member has joined yet: 0 is the epoch of a member that joins."""
 
 
 class ShareGroup:

@@ -70,7 +70,7 @@ def expire_session(shelf: GroupShelf, key: ShareSessionTimer, now: Instant) -> U
 
 
 def begin_sessions(shelf: GroupShelf, now: Instant) -> list[Effect]:
-    """Give all members the time to be heard of again: who coordinates them now does not know."""
+    """Give all members the time to be heard of again: a new coordinator knows nothing of it."""
     effects: list[Effect] = []
     for group in shelf.groups.values():
         if isinstance(group, ShareGroup):

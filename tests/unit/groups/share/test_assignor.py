@@ -1,13 +1,13 @@
 """Who reads what: everybody something, everything by somebody."""
 
 from math import ceil
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.groups.share.assignor import assign
 from moldau.kernel.ids import TopicId
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moldau.groups.modern.partitions import Partitions

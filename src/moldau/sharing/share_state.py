@@ -34,7 +34,7 @@ class ShareState:
     state_epoch: int
     """Grows when the state is begun anew, with another start."""
     leader_epoch: int = 0
-    """That of the leader of the partition who told it."""
+    """That of the partition's leader that told it."""
     start_offset: int = UNSET
     delivery_complete_count: int = UNSET
     batches: tuple[StateBatch, ...] = ()
@@ -73,7 +73,7 @@ class ShareState:
                 delivery_complete_count=self.delivery_complete_count,
                 create_timestamp=self.created_ms,
                 write_timestamp=self.written_ms,
-                state_batches=_to_stored(self.batches),
+                state_batches=_to_wire(self.batches),
             ),
         )
 
@@ -85,7 +85,7 @@ class ShareState:
             leader_epoch=value.leader_epoch,
             start_offset=value.start_offset,
             delivery_complete_count=value.delivery_complete_count,
-            batches=_of_stored(value.state_batches),
+            batches=_of_wire(value.state_batches),
             snapshot_epoch=value.snapshot_epoch,
             created_ms=value.create_timestamp,
             written_ms=value.write_timestamp,
@@ -97,7 +97,7 @@ class ShareState:
             value.leader_epoch,
             value.start_offset,
             value.delivery_complete_count,
-            _of_stored(value.state_batches),
+            _of_wire(value.state_batches),
         )
 
 
@@ -119,7 +119,7 @@ def update_record(
             leader_epoch=leader_epoch,
             start_offset=start_offset,
             delivery_complete_count=delivery_complete_count,
-            state_batches=_to_stored(combine((), batches, UNSET)),
+            state_batches=_to_wire(combine((), batches, UNSET)),
         ),
     )
 
@@ -134,7 +134,7 @@ def tombstone(key: ShareKey) -> StoredRecord:
     )
 
 
-def _to_stored(batches: Iterable[StateBatch]) -> list[stored.StateBatch]:
+def _to_wire(batches: Iterable[StateBatch]) -> list[stored.StateBatch]:
     return [
         stored.StateBatch(
             first_offset=batch.first,
@@ -147,7 +147,7 @@ def _to_stored(batches: Iterable[StateBatch]) -> list[stored.StateBatch]:
 
 
 class WireBatch(Protocol):
-    """States, as they are stored and as leaders tell them."""
+    """States, as they are recorded and as leaders tell them."""
 
     first_offset: int
     last_offset: int
@@ -168,7 +168,7 @@ def state_batches(batches: Iterable[WireBatch]) -> tuple[StateBatch, ...]:
     )
 
 
-def _of_stored(batches: Iterable[stored.StateBatch]) -> tuple[StateBatch, ...]:
+def _of_wire(batches: Iterable[stored.StateBatch]) -> tuple[StateBatch, ...]:
     try:
         return state_batches(batches)
     except ValueError as error:
