@@ -4,6 +4,8 @@ The decision is recorded first (Prepare). When that is committed, each partition
 when all have one, Complete is recorded. A coordinator that restarts in between goes on from there.
 """
 
+from dataclasses import replace
+
 from moldau.coordination.command import DONE, Answer, Done, Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
@@ -165,9 +167,9 @@ def _prepared(
     if version >= BUMPING or fences or known.is_kept:
         epoch = ProducerEpoch(min(epoch + 1, EPOCH_MAX))
     has_begun = known.state is TransactionState.ONGOING
-    return known.to(
-        TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT,
-        now.wall_ms,
+    state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+    return replace(
+        known.to(state, now.wall_ms),
         producer_epoch=epoch,
         next_producer_id=next_id,
         next_producer_epoch=next_epoch,

@@ -1,5 +1,7 @@
 """InitProducerId: a producer gets an epoch of its own, which fences all that had the id before."""
 
+from dataclasses import replace
+
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.producer import ProducerIdentity
@@ -73,9 +75,8 @@ def _decide_next(
     elif expected != last_epoch:
         raise Refusal(ErrorCode.PRODUCER_FENCED, "The producer has another epoch by now.")
     shelf.set_last_epoch(known.transactional_id, last_epoch)
-    emptied = known.to(
-        TransactionState.EMPTY,
-        now.wall_ms,
+    emptied = replace(
+        known.to(TransactionState.EMPTY, now.wall_ms),
         producer_id=producer.id,
         producer_epoch=producer.epoch,
         timeout_ms=command.timeout_ms,
@@ -99,9 +100,8 @@ def _decide_kept(
         owner = ProducerIdentity(command.fresh_id, ProducerEpoch(0))
     else:
         owner = ProducerIdentity(id_, ProducerEpoch(epoch + 1))
-    kept = known.to(
-        TransactionState.ONGOING,
-        now.wall_ms,
+    kept = replace(
+        known.to(TransactionState.ONGOING, now.wall_ms),
         next_producer_id=owner.id,
         next_producer_epoch=owner.epoch,
         timeout_ms=command.timeout_ms,

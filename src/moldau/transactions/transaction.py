@@ -70,25 +70,18 @@ class Transaction:
         """Whether it never times out."""
         return self.timeout_ms == NEVER_MS
 
-    def to(self, state: TransactionState, now_ms: int, **changes: object) -> "Transaction":
+    def to(self, state: TransactionState, now_ms: int) -> "Transaction":
         """Return what follows, in another state or still in the same."""
         assert self.state in PREVIOUS[state], f"{self.state.shown} is followed by {state.shown}"
-        return replace(
-            self,
-            state=state,
-            update_ms=now_ms,
-            previous_producer_id=self.producer_id,
-            **changes,  # type: ignore[arg-type]
-        )
+        return replace(self, state=state, update_ms=now_ms, previous_producer_id=self.producer_id)
 
     def begun_with(
         self, partitions: AbstractSet[TopicPartition], client_version: int, now_ms: int
     ) -> "Transaction":
         """Return the transaction with more partitions; it begins with the first."""
         is_ongoing = self.state is TransactionState.ONGOING
-        return self.to(
-            TransactionState.ONGOING,
-            now_ms,
+        return replace(
+            self.to(TransactionState.ONGOING, now_ms),
             partitions=self.partitions | partitions,
             start_ms=self.start_ms if is_ongoing else now_ms,
             client_version=client_version,
@@ -101,18 +94,15 @@ class Transaction:
             if self.state.is_commit
             else TransactionState.COMPLETE_ABORT
         )
-        changes: dict[str, object] = {}
+        producer_id, epoch = self.producer_id, self.producer_epoch
         if self.next_producer_id != NO_PRODUCER:
-            epoch = self.next_producer_epoch
-            changes = {
-                "producer_id": self.next_producer_id,
-                "producer_epoch": ProducerEpoch(0) if epoch == NO_EPOCH else epoch,
-            }
-        return self.to(
-            state,
-            now_ms,
+            producer_id, epoch = self.next_producer_id, self.next_producer_epoch
+            epoch = ProducerEpoch(0) if epoch == NO_EPOCH else epoch
+        return replace(
+            self.to(state, now_ms),
+            producer_id=producer_id,
+            producer_epoch=epoch,
             partitions=frozenset(),
             next_producer_id=NO_PRODUCER,
             next_producer_epoch=NO_EPOCH,
-            **changes,
         )

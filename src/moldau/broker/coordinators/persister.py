@@ -9,6 +9,8 @@ from moldau.controller.create_topics import UUID_BYTES
 from moldau.coordination.command import Answer, Command, OwnAnswer
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages.create_topics import CreateTopicsResponse
 from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class _Question(Generic[OwnAnswer]):
         else:
             shares.submit(str(self._key), self._command, self._answered)
 
-    def _created(self, _outcome: object) -> None:
+    def _created(self, _outcome: CreateTopicsResponse | ErrorCode) -> None:
         self._broker.coordinators.shares.submit(str(self._key), self._command, self._answered)
 
     def _answered(self, outcome: OwnAnswer | Refusal) -> None:

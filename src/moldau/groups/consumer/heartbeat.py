@@ -44,6 +44,9 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
 
 UUID_BYTES: Final = 16
 
+OWN_IDS_SINCE: Final = 1
+"""From this version on members choose their ids."""
+
 
 def decide_heartbeat(
     shelf: GroupShelf,
@@ -193,10 +196,6 @@ def _assignment(partitions: Partitions) -> Assignment:
             for topic_id, indexes in sorted(partitions.items())
         ]
     )
-
-
-OWN_IDS_SINCE: Final = 1
-"""From this version on members choose their ids."""
 
 
 def check_heartbeat(

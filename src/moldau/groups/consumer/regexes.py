@@ -18,6 +18,10 @@ from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 
+REFRESH_SECONDS_MIN: Final = 10.0
+"""However many topics and expressions come, those that were found are not looked for again, nor
+others beside them, for this long."""
+
 
 def check_regex(regex: str) -> None:
     """Refuse what is not a regular expression of RE2: others may take forever."""
@@ -53,11 +57,6 @@ def _compile(regex: str) -> Any:
     options = Options()
     options.log_errors = False
     return compile(regex, options)
-
-
-REFRESH_SECONDS_MIN: Final = 10.0
-"""However many topics and expressions come, those that were found are not looked for again, nor
-others beside them, for this long."""
 
 
 def expect_regexes(shelf: GroupShelf, group: ConsumerGroup, now: Instant) -> Sequence[Effect]:

@@ -27,7 +27,7 @@ from moldau.groups.consumer.reconciliation import advance
 from moldau.groups.consumer.regexes import expect_regexes
 from moldau.groups.consumer.timers import MemberJoinTimer, MemberSessionTimer, MemberSyncTimer
 from moldau.groups.migration.downgrade import try_downgrade
-from moldau.groups.migration.embedded import (
+from moldau.groups.migration.embedded_protocol import (
     partitions_by_id,
     read_subscription,
     write_assignment,

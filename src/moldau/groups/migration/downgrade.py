@@ -9,7 +9,7 @@ from moldau.groups.classic.membership import ClassicGroupState, GroupMembership
 from moldau.groups.classic.rebalance import prepare
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import ConsumerMember
-from moldau.groups.migration.embedded import write_assignment
+from moldau.groups.migration.embedded_protocol import write_assignment
 from moldau.groups.migration.policy import may_downgrade
 from moldau.groups.modern.partitions import Partitions
 from moldau.groups.shelf import GroupShelf

@@ -23,7 +23,7 @@ from moldau.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from moldau.groups.migration.embedded import read_assignment, read_subscription
+from moldau.groups.migration.embedded_protocol import read_assignment, read_subscription
 from moldau.groups.migration.policy import may_upgrade
 from moldau.groups.modern.partitions import Partitions
 from moldau.groups.shelf import GroupShelf
