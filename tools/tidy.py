@@ -37,62 +37,26 @@ NOUNS_IN: Final = {
 }  # fmt: skip
 """Packages whose files are named by what they hold, not by what is done with it."""
 
-NOT_YET: Final = "of the coordinators and their machines, whose names are yet to be told apart"
 
-GERUNDS: Final = dict.fromkeys(
-    (
-        "broker/coordinators/asking.py",
-        "broker/coordinators/loading.py",
-        "broker/coordinators/marking.py",
-        "groups/consumer/advancing.py",
-        "groups/consumer/checking.py",
-        "groups/consumer/finding.py",
-        "groups/consumer/leaving.py",
-        "groups/consumer/reconciling.py",
-        "groups/consumer/resolving.py",
-        "groups/listing.py",
-        "groups/share/deleting.py",
-        "groups/share/describing.py",
-        "groups/share/finding.py",
-        "groups/share/initializing.py",
-        "groups/share/replaying.py",
-        "sharing/acquiring.py",
-        "sharing/combining.py",
-        "transactions/adding.py",
-        "transactions/ending.py",
-        "transactions/expiring.py",
-        "transactions/initializing.py",
-        "transactions/showing.py",
-    ),
-    NOT_YET,
-)
+GERUNDS: Final = {"groups/listing.py": "a listing is a list of groups"}
 """Files of these packages that are named by a verb all the same, and why."""
 
 BOTH_ENDS: Final = "Kafka's enumeration at both ends of the wire: the client knows only the wire"
 USERS: Final = "users of the client have it by this name, and so does the core, of its own"
 
 SHARED_NAMES: Final = {
-    "AcknowledgeType": BOTH_ENDS,
     "ResourceType": BOTH_ENDS,
     "LogDirectory": USERS,
     "Node": USERS,
     "Partition": USERS,
-    "Producer": USERS,
     "Topic": USERS,
     "Broker": "tests have one by this name, with a whole broker behind it",
     "Buffer": "the same three types: declared messages take it from where they take their fields",
     "Record": "users have the one that is fetched; the other is opened from a batch, or built",
-    "Draft": NOT_YET,
-    "ForgetTopics": NOT_YET,
-    "Partitions": NOT_YET,
-    "SessionTimer": NOT_YET,
-    "State": NOT_YET,
-    "Then": NOT_YET,
-    "Topics": NOT_YET,
 }
 """Public classes and type aliases of which there are several all the same, and why."""
 
-CYCLES: Final = {"moldau.groups": "its machine and its kinds of groups know each other"}
+CYCLES: Final[Mapping[str, str]] = {}
 """Packages of the core with modules that import each other in a circle, and why."""
 
 
@@ -220,7 +184,7 @@ def gerund_violations(
 
 def core_imports(packages: Collection[str]) -> dict[str, set[str]]:
     """Return what each module of these packages of `moldau` imports of them, wherever it does."""
-    graph = grimp.build_graph("moldau", cache_dir=".import_linter_cache")
+    graph = grimp.build_graph("moldau", cache_dir=None)
     modules = {
         name for name in graph.modules if name.split(".")[1:2] and _package(name) in packages
     }

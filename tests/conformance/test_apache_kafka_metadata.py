@@ -10,8 +10,9 @@ import pytest
 from moldau.consensus.quorum_state import Election, parse_quorum_state, render_quorum_state
 from moldau.consensus.voters import IN_SNAPSHOT, VoterHistory
 from moldau.controller import commands
-from moldau.controller.commands import BrokerHeartbeat, Command, CreateTopics
+from moldau.controller.commands import BrokerHeartbeat, CreateTopics
 from moldau.controller.controller import Controller
+from moldau.coordination.command import Command
 from moldau.kernel.uuid_text import uuid_from_text
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import BOOTSTRAP_FILE, bootstrap_records

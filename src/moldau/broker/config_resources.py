@@ -9,7 +9,7 @@ from moldau.broker.calls import Call
 from moldau.broker.controller_calls import decide
 from moldau.broker.error_texts import text_of
 from moldau.controller.alter_configs import ConfigOperation
-from moldau.controller.commands import Command
+from moldau.coordination.command import Command
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ResourceType
 from moldau.protocol.errors import ErrorCode

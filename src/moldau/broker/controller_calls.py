@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.controller.commands import Command
+from moldau.coordination.command import Command
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from moldau.controller.commands import Command
-from moldau.controller.decision import Answer
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError

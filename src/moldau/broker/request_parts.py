@@ -1,21 +1,24 @@
-"""Requests in parts: each part is asked of another shard, and one answer tells of all."""
+"""Requests in parts: each is asked of another place, and one answer tells of all."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 from moldau.broker.calls import Call
 
-PartDone = Callable[[object], None]
-"""Gets what a part is answered with."""
+Outcome = TypeVar("Outcome")
+
+Part: TypeAlias = Callable[[Callable[[Outcome], None]], None]
+"""Begins a part of a request, and calls back with what becomes of it."""
 
 
 def gather(
-    call: Call, parts: Sequence[Callable[[PartDone], None]], then: Callable[[list[object]], None]
+    call: Call, parts: Sequence[Part[Outcome]], then: Callable[[Sequence[Outcome]], None]
 ) -> None:
     """Begin all parts; `then` gets their outcomes in the parts' order, when all are there."""
-    outcomes: dict[int, object] = {}
+    outcomes: dict[int, Outcome] = {}
 
-    def done(place: int, outcome: object) -> None:
+    def done(place: int, outcome: Outcome) -> None:
         outcomes[place] = outcome
         if len(outcomes) == len(parts):
             finished = [outcomes[each] for each in range(len(parts))]

@@ -12,7 +12,7 @@ from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
-from moldau.client.outbox_events import ProducerIdentity
+from moldau.client.outbox_events import OutboxProducer
 from moldau.client.transaction_requests import END_BEFORE_V2, FEATURE, IMPLICIT_SINCE
 from moldau.client.transactional import PreparedTransaction
 from moldau.kernel.ids import TopicPartition
@@ -161,7 +161,7 @@ class TransactionAdmin(PartitionAdmin):
 
     async def fence_producers(
         self, transactional_ids: Iterable[str]
-    ) -> dict[str, ProducerIdentity | ClientError]:
+    ) -> dict[str, OutboxProducer | ClientError]:
         """Stop the producers that have these ids, and abort what they have open.
 
         Returns the producer id and the epoch by which they are fenced, or an error in their place.
@@ -169,14 +169,14 @@ class TransactionAdmin(PartitionAdmin):
         lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
         timeout_ms = self._cluster.settings.request_timeout_ms
 
-        async def fence(transactional_id: str) -> ProducerIdentity:
-            async def ask(connection: Connection) -> ProducerIdentity:
+        async def fence(transactional_id: str) -> OutboxProducer:
+            async def ask(connection: Connection) -> OutboxProducer:
                 request = InitProducerIdRequest(
                     transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
                 )
                 answer = await connection.call(request, InitProducerIdResponse)
                 check(answer.error_code, f"transactional id {transactional_id}")
-                return ProducerIdentity(answer.producer_id, answer.producer_epoch)
+                return OutboxProducer(answer.producer_id, answer.producer_epoch)
 
             return await lookup.call(transactional_id, ask, "fence producers")
 

@@ -57,9 +57,9 @@ from moldau.client.outbox_events import (
     NotIdentified,
     OutboxEffect,
     OutboxEvent,
+    OutboxProducer,
     OutboxTick,
     OutgoingBatch,
-    ProducerIdentity,
     Refresh,
     Renewed,
     Request,
@@ -130,7 +130,7 @@ class Outbox:
         self._rules = rules
         self._split = split
         self._chance = chance
-        self._identity: ProducerIdentity | None = None if rules.is_idempotent else NOBODY
+        self._identity: OutboxProducer | None = None if rules.is_idempotent else NOBODY
         self._identify_at: float | None = 0.0
         self._partitions: dict[tuple[str, int], PartitionOutbox] = {}
         self._active: dict[tuple[str, int], PartitionOutbox] = {}  # those with batches
@@ -333,7 +333,7 @@ class Outbox:
                 self._give_up(partition, shipment, error)
             self._give_up_queue(partition, lambda _: True, error)
 
-    def _renew(self, identity: ProducerIdentity) -> None:
+    def _renew(self, identity: OutboxProducer) -> None:
         assert not self._active, "a transaction ends when nothing of it is left"
         self._identity = identity
         self._enlisted.clear()
@@ -409,7 +409,7 @@ class Outbox:
             return False
         if self._identity is not None and partition.identity == self._identity:
             producer_id, epoch = self._identity
-            self._identity = ProducerIdentity(producer_id, epoch + 1) if epoch < EPOCH_MAX else None
+            self._identity = OutboxProducer(producer_id, epoch + 1) if epoch < EPOCH_MAX else None
         if self._identity is None:
             return False
         partition.begin(self._identity, is_known=not self._rules.is_idempotent)

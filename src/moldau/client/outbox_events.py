@@ -20,14 +20,14 @@ class OutgoingBatch(Protocol):
     def created(self) -> float: ...
 
 
-class ProducerIdentity(NamedTuple):
+class OutboxProducer(NamedTuple):
     """Who sends: brokers recognize what is sent twice by it."""
 
     producer_id: int
     epoch: int
 
 
-NOBODY = ProducerIdentity(-1, -1)
+NOBODY = OutboxProducer(-1, -1)
 """A producer without idempotence."""
 
 
@@ -36,7 +36,7 @@ class Shipment:
 
     __slots__ = ("attempts", "batch", "identity", "is_done", "is_in_flight", "sequence")
 
-    def __init__(self, batch: OutgoingBatch, identity: ProducerIdentity, sequence: int) -> None:
+    def __init__(self, batch: OutgoingBatch, identity: OutboxProducer, sequence: int) -> None:
         self.batch = batch
         self.identity = identity
         self.sequence = sequence
@@ -76,7 +76,7 @@ class Closed:
 class IdentityFound:
     """The cluster has given us an identity."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Abandoned:
 class Renewed:
     """The transaction has ended, nothing of it is left; the next has this identity."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
 
 
 OutboxEvent: TypeAlias = (

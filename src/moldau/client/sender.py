@@ -30,8 +30,8 @@ from moldau.client.outbox_events import (
     NotIdentified,
     OutboxEffect,
     OutboxEvent,
+    OutboxProducer,
     OutboxTick,
-    ProducerIdentity,
     Refresh,
     Send,
 )
@@ -339,7 +339,7 @@ class Sender:
             is_final = isinstance(error, KafkaError) and not error.retriable
             self._tell(NotIdentified(error, is_final))
         else:
-            self._tell(IdentityFound(ProducerIdentity(answer.producer_id, answer.producer_epoch)))
+            self._tell(IdentityFound(OutboxProducer(answer.producer_id, answer.producer_epoch)))
 
 
 def _rules(settings: ProducerSettings) -> OutboxRules:

@@ -31,7 +31,7 @@ from moldau.client.errors import (
     TransactionError,
     TransactionStateError,
 )
-from moldau.client.outbox_events import NOBODY, ProducerIdentity
+from moldau.client.outbox_events import NOBODY, OutboxProducer
 from moldau.client.transaction_errors import FENCING, Verdict, batch_verdict, worst
 from moldau.client.transaction_events import (
     Admit,
@@ -122,7 +122,7 @@ class Transactions:
         self._chance = chance
         self.state = TxnState.NEW
         self.identity = NOBODY
-        self.prepared: ProducerIdentity | None = None
+        self.prepared: OutboxProducer | None = None
         """Which transaction is prepared: who completes it elsewhere names it so."""
         self.is_v2 = False
         self.last_error: Exception | None = None
@@ -343,7 +343,7 @@ class Transactions:
                 self._is_begun = False
                 self._complete(reply.identity)
 
-    def _complete(self, identity: ProducerIdentity | None) -> None:
+    def _complete(self, identity: OutboxProducer | None) -> None:
         """The transaction has ended; go on with the next epoch where there must be one."""
         self.prepared = None
         if self.is_v2 and identity is not None:
@@ -353,7 +353,7 @@ class Transactions:
         else:
             self._finish(self.identity)
 
-    def _finish(self, identity: ProducerIdentity) -> None:
+    def _finish(self, identity: OutboxProducer) -> None:
         self.identity = identity
         self._needs_epoch = False
         self._effects.append(Renew(identity))

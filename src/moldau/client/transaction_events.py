@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
-from moldau.client.outbox_events import ProducerIdentity
+from moldau.client.outbox_events import OutboxProducer
 from moldau.kernel.ids import TopicPartition
 
 
@@ -27,7 +27,7 @@ class TransactionOperation(Enum):
 class AskIdentity:
     """InitProducerId: for a new identity, or for the next epoch of one."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
     keep_prepared: bool = False
 
 
@@ -35,7 +35,7 @@ class AskIdentity:
 class AskPartitions:
     """AddPartitionsToTxn, which producers before KIP-890 send."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
     places: Sequence[tuple[str, int]]
 
 
@@ -43,7 +43,7 @@ class AskPartitions:
 class AskGroup:
     """AddOffsetsToTxn, which producers before KIP-890 send."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
     group_id: str
 
 
@@ -51,7 +51,7 @@ class AskGroup:
 class AskOffsets:
     """TxnOffsetCommit, the one thing that the group's coordinator is asked."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
     group: GroupMetadata
     offsets: Mapping[TopicPartition, CommittedOffset]
 
@@ -60,7 +60,7 @@ class AskOffsets:
 class AskEnd:
     """EndTxn."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
     is_commit: bool
 
 
@@ -130,8 +130,8 @@ class Replied:
     """A coordinator has answered; its codes are all zero if it has done what it was asked."""
 
     codes: Sequence[int]
-    identity: ProducerIdentity | None = None
-    prepared: ProducerIdentity | None = None
+    identity: OutboxProducer | None = None
+    prepared: OutboxProducer | None = None
     """The transaction that InitProducerId has kept."""
 
 
@@ -197,7 +197,7 @@ class Drain:
 class Renew:
     """Let the outbox begin anew, with this identity."""
 
-    identity: ProducerIdentity
+    identity: OutboxProducer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Final
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError
 from moldau.client.leaders import by_topic
-from moldau.client.outbox_events import NOBODY, ProducerIdentity
+from moldau.client.outbox_events import NOBODY, OutboxProducer
 from moldau.client.producer_settings import ProducerSettings
 from moldau.client.transaction_events import (
     AskEnd,
@@ -125,7 +125,7 @@ async def _ask_identity(
 async def _ask_partitions(
     connection: Connection,
     transactional_id: str,
-    identity: ProducerIdentity,
+    identity: OutboxProducer,
     places: Sequence[tuple[str, int]],
 ) -> Replied:
     topics: dict[str, list[int]] = {}
@@ -185,6 +185,6 @@ async def _ask_offsets(
     return Replied([row.error_code for topic in answer.topics for row in topic.partitions])
 
 
-def _identity(producer_id: int, epoch: int) -> ProducerIdentity | None:
-    found = ProducerIdentity(producer_id, epoch)
+def _identity(producer_id: int, epoch: int) -> OutboxProducer | None:
+    found = OutboxProducer(producer_id, epoch)
     return None if producer_id == NOBODY.producer_id else found

@@ -1,7 +1,7 @@
 """The controller: decides commands against the cluster's image."""
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from moldau.controller import commands
 from moldau.controller.alter_client_quotas import decide_alter_client_quotas
@@ -17,15 +17,15 @@ from moldau.controller.broker_lifecycle import (
     decide_unregister_broker,
 )
 from moldau.controller.cluster import ConfigRules, ControlledCluster, ControllerSettings
-from moldau.controller.commands import Command
 from moldau.controller.create_partitions import decide_create_partitions
 from moldau.controller.create_topics import decide_create_missing_topics, decide_create_topics
-from moldau.controller.decision import Answer, MetadataDecision
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.delete_topics import decide_delete_topics
 from moldau.controller.leaders import decide_alter_reassignments, decide_elect_leaders
 from moldau.controller.producer_ids import decide_allocate_producer_ids
 from moldau.controller.registrations import decide_activate, decide_register_controller
 from moldau.controller.update_features import decide_update_features
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.protocol.schema import Message
@@ -54,7 +54,8 @@ class Controller:
         """Decide a command; nothing changes until the records come back through `replay`."""
         is_activation = isinstance(command, commands.Activate)
         assert is_activation or not self.image.is_in_transaction, "a decision is half appended"
-        return cast("MetadataDecision[Answer]", _DECIDE[type(command)](self.cluster, command))
+        decision: MetadataDecision[Answer] = _DECIDE[type(command)](self.cluster, command)
+        return decision
 
     def replay(self, record: Message) -> None:
         """Apply a record of the metadata log."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias
 
+from moldau.coordination.command import Answer
 from moldau.protocol.schema import Message
-
-Answer = TypeVar("Answer", bound=Message | None, covariant=True)  # noqa: PLC0105
 
 Records: TypeAlias = list[Message]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from moldau.consensus.member import QuorumMember
-from moldau.controller.commands import Command, RegisterBroker, UpdateFeatures
+from moldau.controller.commands import RegisterBroker, UpdateFeatures
 from moldau.controller.controller import Controller
-from moldau.controller.decision import Answer
 from moldau.controller.quorum_description import describe_quorum
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from moldau.controller.commands import AlterConfigs, Command, CreateTopics, IncrementalAlterConfigs
+from moldau.controller.commands import AlterConfigs, CreateTopics, IncrementalAlterConfigs
 from moldau.controller.create_topics import in_slices
+from moldau.coordination.command import Command
 from moldau.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from moldau.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from moldau.protocol.messages.incremental_alter_configs import (

@@ -22,9 +22,9 @@ from moldau.client.outbox_events import (
     NotIdentified,
     OutboxEffect,
     OutboxEvent,
+    OutboxProducer,
     OutboxTick,
     OutgoingBatch,
-    ProducerIdentity,
     Refresh,
     Request,
     Send,
@@ -63,7 +63,7 @@ class Sent:
 
     partition: int
     values: tuple[int, ...]
-    identity: ProducerIdentity
+    identity: OutboxProducer
     sequence: int
 
 
@@ -268,7 +268,7 @@ class World:
             case Identify() if is_wrong:
                 self.tell(NotIdentified(error, is_final=False))
             case Identify():
-                self.tell(IdentityFound(ProducerIdentity(7, 0)))
+                self.tell(IdentityFound(OutboxProducer(7, 0)))
             case Refresh(topic) if is_wrong:
                 self.tell(LeadersNotFound(topic, error))
             case Refresh(topic):

@@ -13,8 +13,8 @@ from moldau.client.outbox_events import (
     NotIdentified,
     OutboxEffect,
     OutboxEvent,
+    OutboxProducer,
     OutboxTick,
-    ProducerIdentity,
     Refresh,
     Request,
     Send,
@@ -43,7 +43,7 @@ class Desk:
         self.outbox = Outbox(rules, split=lambda _: [], chance=lambda: 0.5)
         self.tell(LeadersFound(TOPIC, {0: 1}))
         if is_identified:
-            self.tell(IdentityFound(ProducerIdentity(7, epoch)))
+            self.tell(IdentityFound(OutboxProducer(7, epoch)))
 
     def tell(self, event: OutboxEvent) -> list[OutboxEffect]:
         return self.outbox.handle(event, self.now)
@@ -60,7 +60,7 @@ def _requests(effects: list[OutboxEffect]) -> list[Request]:
     return [effect.request for effect in effects if isinstance(effect, Send)]
 
 
-def _stamp(request: Request) -> tuple[ProducerIdentity, int]:
+def _stamp(request: Request) -> tuple[OutboxProducer, int]:
     [shipment] = request.shipments
     return shipment.identity, shipment.sequence
 
@@ -84,10 +84,10 @@ def test_the_first_out_of_order_begins_an_epoch() -> None:
     assert desk.tell(Answered(second, [OUT_OF_ORDER])) == [], "the third is in flight"
     assert desk.tell(Answered(third, [OUT_OF_ORDER])) == [], "not at once"
     [again] = _requests(desk.wait(0.2))
-    assert _stamp(again) == (ProducerIdentity(7, 1), 0)
+    assert _stamp(again) == (OutboxProducer(7, 1), 0)
     assert again.shipments[0].batch is second.shipments[0].batch
     [behind] = _requests(desk.tell(Answered(again, [OK])))
-    assert _stamp(behind) == (ProducerIdentity(7, 1), 1)
+    assert _stamp(behind) == (OutboxProducer(7, 1), 1)
 
 
 def test_the_last_epoch_is_followed_by_another_producer() -> None:
@@ -95,8 +95,8 @@ def test_the_last_epoch_is_followed_by_another_producer() -> None:
     [first] = desk.send(1)
     desk.tell(Answered(first, [BatchOutcome(ErrorCode.UNKNOWN_PRODUCER_ID)]))
     assert desk.wait(0.2) == [Identify()]
-    [again] = _requests(desk.tell(IdentityFound(ProducerIdentity(8, 0))))
-    assert _stamp(again) == (ProducerIdentity(8, 0), 0)
+    [again] = _requests(desk.tell(IdentityFound(OutboxProducer(8, 0))))
+    assert _stamp(again) == (OutboxProducer(8, 0), 0)
 
 
 def test_a_batch_that_is_stored_already_is_delivered() -> None:
@@ -142,7 +142,7 @@ def test_an_answer_after_the_end_is_overlooked() -> None:
     assert [type(each) for each in desk.wait(121.0)] == [Failed]
     assert desk.tell(Answered(first, [OK])) == []
     [following] = desk.send(2)
-    assert _stamp(following) == (ProducerIdentity(7, 1), 0), (
+    assert _stamp(following) == (OutboxProducer(7, 1), 0), (
         "whether the first is stored is not known"
     )
 

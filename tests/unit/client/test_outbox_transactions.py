@@ -15,7 +15,7 @@ from moldau.client.outbox_events import (
     Lost,
     OutboxEffect,
     OutboxEvent,
-    ProducerIdentity,
+    OutboxProducer,
     Renewed,
     Request,
     Send,
@@ -44,7 +44,7 @@ class Desk:
         )
         self.outbox = Outbox(rules, split=lambda _: [], chance=lambda: 0.5)
         self.tell(LeadersFound(TOPIC, {0: 1, 1: 1}))
-        self.tell(Renewed(ProducerIdentity(7, 0)))
+        self.tell(Renewed(OutboxProducer(7, 0)))
         if is_enlisted:
             self.tell(Enlisted([PLACE]))
 
@@ -71,7 +71,7 @@ def test_a_partition_is_asked_for_once_and_waits() -> None:
 def test_the_next_transaction_asks_again_and_goes_on_counting_in_the_same_epoch() -> None:
     desk = Desk()
     desk.tell(Answered(desk.send(1, 2), [OK]))
-    desk.tell(Renewed(ProducerIdentity(7, 0)))
+    desk.tell(Renewed(OutboxProducer(7, 0)))
     assert desk.close(3) == [Enlist(PLACE)]
     [sent] = desk.tell(Enlisted([PLACE]))
     assert isinstance(sent, Send)
@@ -81,10 +81,10 @@ def test_the_next_transaction_asks_again_and_goes_on_counting_in_the_same_epoch(
 def test_a_new_epoch_counts_from_zero() -> None:
     desk = Desk()
     desk.tell(Answered(desk.send(1, 2), [OK]))
-    desk.tell(Renewed(ProducerIdentity(7, 1)))
+    desk.tell(Renewed(OutboxProducer(7, 1)))
     desk.tell(Enlisted([PLACE]))
     [shipment] = desk.send(3).shipments
-    assert (shipment.identity, shipment.sequence) == (ProducerIdentity(7, 1), 0)
+    assert (shipment.identity, shipment.sequence) == (OutboxProducer(7, 1), 0)
 
 
 def test_one_batch_that_is_given_up_ends_all_that_is_not_in_flight() -> None:
@@ -120,4 +120,4 @@ def test_what_is_in_flight_at_an_abort_is_waited_for_and_not_sent_again() -> Non
     [failed] = desk.tell(Lost(third, UnreachableError("cut")))
     assert isinstance(failed, Failed)
     assert failed.error is ABORTED
-    assert desk.tell(Renewed(ProducerIdentity(7, 1))) == []
+    assert desk.tell(Renewed(OutboxProducer(7, 1))) == []

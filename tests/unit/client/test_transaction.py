@@ -15,13 +15,13 @@ from moldau.client.errors import (
     UnreachableError,
 )
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
-from moldau.client.outbox_events import ProducerIdentity
+from moldau.client.outbox_events import OutboxProducer
 from moldau.client.transaction import TransactionRules, Transactions, TxnState
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
 PLACE = ("t", 0)
-FIRST, SECOND = ProducerIdentity(7, 0), ProducerIdentity(7, 1)
+FIRST, SECOND = OutboxProducer(7, 0), OutboxProducer(7, 1)
 OFFSETS = txn.SendOffsets(GroupMetadata("g"), {TopicPartition("t", 0): CommittedOffset(3)})
 
 
@@ -230,9 +230,7 @@ def test_what_an_earlier_producer_prepared_is_kept() -> None:
     desk = Desk(is_two_phase=True)
     desk.machine = Transactions(desk.machine._rules, chance=lambda: 0.5)
     [asked] = desk.tell(txn.Initialize(is_v2=True, keep_prepared=True))
-    assert asked == txn.AskCoordinator(
-        txn.AskIdentity(ProducerIdentity(-1, -1), keep_prepared=True)
-    )
+    assert asked == txn.AskCoordinator(txn.AskIdentity(OutboxProducer(-1, -1), keep_prepared=True))
     desk.tell(txn.Replied([0], SECOND, prepared=FIRST))
     assert (desk.machine.state, desk.machine.prepared) == (TxnState.PREPARED, FIRST)
     assert desk.end(is_commit=False) == [txn.AskCoordinator(txn.AskEnd(SECOND, is_commit=False))]

@@ -10,7 +10,7 @@ from moldau.client import transaction_events as txn
 from moldau.client.errors import TransactionError, UnreachableError
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
 from moldau.client.outbox import Outbox, OutboxRules
-from moldau.client.outbox_events import BatchOutcome, ProducerIdentity
+from moldau.client.outbox_events import BatchOutcome, OutboxProducer
 from moldau.client.transaction import TransactionRules, Transactions, TxnState
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -84,7 +84,7 @@ class Coordinator:
         self.places.clear()
         self.is_ongoing, self.ended = False, is_commit
 
-    def identify(self, identity: ProducerIdentity) -> txn.Replied:
+    def identify(self, identity: OutboxProducer) -> txn.Replied:
         if identity.producer_id == PRODUCER_ID and identity.epoch < self.epoch - 1:
             return txn.Replied([ErrorCode.PRODUCER_FENCED])
         if self.markers:
@@ -94,11 +94,11 @@ class Coordinator:
             self._finish(is_commit=False)
             return txn.Replied([ErrorCode.CONCURRENT_TRANSACTIONS])
         if identity.producer_id == PRODUCER_ID and identity.epoch == self.epoch - 1:
-            return txn.Replied([0], ProducerIdentity(PRODUCER_ID, self.epoch))  # asked again
+            return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))  # asked again
         self.epoch += 1
-        return txn.Replied([0], ProducerIdentity(PRODUCER_ID, self.epoch))
+        return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))
 
-    def add(self, identity: ProducerIdentity, places: list[tuple[str, int]]) -> int:
+    def add(self, identity: OutboxProducer, places: list[tuple[str, int]]) -> int:
         if identity.epoch != self.epoch:
             return ErrorCode.PRODUCER_FENCED
         if self.markers:
@@ -107,8 +107,8 @@ class Coordinator:
         self.places.update(places)
         return ErrorCode.NONE
 
-    def end(self, identity: ProducerIdentity, *, is_commit: bool) -> txn.Replied:  # noqa: PLR0911 - a rule each
-        renewed = ProducerIdentity(PRODUCER_ID, self.epoch)
+    def end(self, identity: OutboxProducer, *, is_commit: bool) -> txn.Replied:  # noqa: PLR0911 - a rule each
+        renewed = OutboxProducer(PRODUCER_ID, self.epoch)
         if self.is_v2 and identity.epoch == self.epoch - 1 and self.ended is is_commit:
             if self.markers:
                 return txn.Replied([ErrorCode.CONCURRENT_TRANSACTIONS])
@@ -120,12 +120,12 @@ class Coordinator:
         if not self.is_ongoing:
             if self.is_v2 and not is_commit:
                 self.epoch, self.ended = self.epoch + 1, False
-                return txn.Replied([0], ProducerIdentity(PRODUCER_ID, self.epoch))
+                return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))
             known = not self.is_v2 and self.ended is is_commit
             return txn.Replied([0 if known else ErrorCode.INVALID_TXN_STATE])
         self.epoch += self.is_v2
         self._finish(is_commit=is_commit)
-        return txn.Replied([0], ProducerIdentity(PRODUCER_ID, self.epoch) if self.is_v2 else None)
+        return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch) if self.is_v2 else None)
 
     def produce(self, sent: Sent) -> int:
         place = (TOPIC, sent.partition)
@@ -134,7 +134,7 @@ class Coordinator:
         code = self._verify(sent.identity, place)
         return code or self.logs[place].append(sent)
 
-    def _verify(self, identity: ProducerIdentity, place: tuple[str, int]) -> int:
+    def _verify(self, identity: OutboxProducer, place: tuple[str, int]) -> int:
         if self.is_v2:
             code = self.add(identity, [place])
             fenced = code == ErrorCode.PRODUCER_FENCED
@@ -143,7 +143,7 @@ class Coordinator:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         return ErrorCode.NONE if place in self.places else ErrorCode.INVALID_TXN_STATE
 
-    def commit_offsets(self, identity: ProducerIdentity, value: int) -> int:
+    def commit_offsets(self, identity: OutboxProducer, value: int) -> int:
         if self.is_v2:
             code = self.add(identity, [OFFSETS])
             if code:

@@ -7,11 +7,11 @@ from moldau.controller.cluster import ControllerSettings, InternalTopic
 from moldau.controller.commands import (
     Activate,
     BrokerHeartbeat,
-    Command,
     CreateTopics,
     RegisterBroker,
 )
 from moldau.controller.controller import Controller
+from moldau.coordination.command import Command
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.metadata.batches import encode_records, in_batches

@@ -1,4 +1,4 @@
-"""Groups, coordinated by whoever leads their partition of __consumer_offsets."""
+"""Groups, coordinated by the leader of their partition of __consumer_offsets."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,11 +9,15 @@ from moldau.broker.coordinators.record_size import record_bytes_max
 from moldau.broker.coordinators.shard import Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.broker.internal_topics import OFFSETS
-from moldau.coordination.machine import Effect
+from moldau.coordination.decision import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
+from moldau.groups.commands import (
+    DeleteShares,
+    ForgetSharedTopics,
+    ForgetTopicOffsets,
+    InitializeShares,
+)
 from moldau.groups.machine import GroupMachine
-from moldau.groups.offsets.delete import ForgetTopics
-from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, InitializeShares
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -51,7 +55,7 @@ class GroupCoordinator(Coordinator):
         self._context.topics_version += 1
         if removed:
             topics = [(topic.name, topic.topic_id) for topic in removed]
-            self.submit_to_all(ForgetTopics(topics), lambda _outcome: None)
+            self.submit_to_all(ForgetTopicOffsets(topics), lambda _outcome: None)
             shared = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
             self.submit_to_all(shared, lambda _outcome: None)
 

@@ -1,4 +1,4 @@
-"""How long somebody waits for a coordinator's records to be committed."""
+"""How long a caller waits for a coordinator's records to be committed."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,12 @@
 """A broker as its coordinators see it: each may ask another, none imports another."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from moldau.broker.broker_view import BrokerView
-from moldau.broker.coordinators.shard import Shard, Then
+from moldau.broker.coordinators.shard import Shard
+from moldau.coordination.command import Answer, Command
+from moldau.coordination.refusal import Refusal
 
 
 class SiblingCoordinator(Protocol):
@@ -11,7 +14,9 @@ class SiblingCoordinator(Protocol):
 
     topic: str
 
-    def submit(self, key: str, command: object, then: Then) -> None:
+    def submit(
+        self, key: str, command: Command[Answer], then: Callable[[Answer | Refusal], None]
+    ) -> None:
         """Have a command decided by the key's shard; `then` gets its answer or a `Refusal`."""
 
     def shard(self, partition: int) -> Shard | None:

@@ -5,9 +5,9 @@ from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.shard import State
+from moldau.broker.coordinators.requests import ask_shards
+from moldau.broker.coordinators.shard import ShardState
 from moldau.broker.patterns import compile_pattern
-from moldau.broker.request_parts import gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.list_transactions import (
@@ -27,17 +27,15 @@ def handle_list_transactions(
 ) -> ListTransactionsResponse | None:
     """Tell of all transactions that are coordinated here, or of those that pass the filters."""
     shards = list(broker.coordinators.transactions)
-    if any(shard.state is State.LOADING for shard in shards):
+    if any(shard.state is ShardState.LOADING for shard in shards):
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:
         passes = _filter(request, broker.environment.now().wall_ms)
     except Refusal as refusal:
         return ListTransactionsResponse(error_code=refusal.code)
     unknown = [name for name in request.state_filters if name not in STATES_BY_NAME]
-    parts = [
-        partial(shard.submit, ListTransactions()) for shard in shards if shard.state is State.ACTIVE
-    ]
-    gather(call, parts, partial(_answer, call, passes, unknown))
+    active = [shard for shard in shards if shard.state is ShardState.ACTIVE]
+    ask_shards(call, active, ListTransactions(), partial(_answer, call, passes, unknown))
     return None
 
 
@@ -60,14 +58,16 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> TransactionFilter:
 
 
 def _answer(
-    call: Call, passes: TransactionFilter, unknown: Sequence[str], outcomes: Sequence[object]
+    call: Call,
+    passes: TransactionFilter,
+    unknown: Sequence[str],
+    outcomes: Sequence[Sequence[Transaction] | Refusal],
 ) -> None:
-    found = []
+    found: list[Transaction] = []
     for outcome in outcomes:
         if isinstance(outcome, Refusal):
             call.answer(ListTransactionsResponse(error_code=outcome.code))
             return
-        assert isinstance(outcome, tuple)
         found += [each for each in outcome if passes(each)]
     call.answer(
         ListTransactionsResponse(

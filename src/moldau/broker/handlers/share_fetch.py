@@ -26,7 +26,7 @@ from moldau.protocol.messages.share_fetch import (
     ShareFetchRequest,
     ShareFetchResponse,
 )
-from moldau.sharing.limits import Wish
+from moldau.sharing.limits import AcquisitionWish
 
 RENEWAL_SINCE: Final = 2
 RECORD_LIMIT: Final = 1
@@ -129,7 +129,7 @@ class _Answering:
             self._call.received.monotonic + request.max_wait_ms / 1000,
             min(request.min_bytes, bytes_max),
             bytes_max,
-            Wish(
+            AcquisitionWish(
                 request.max_records,
                 request.batch_size,
                 is_strict=request.share_acquire_mode == RECORD_LIMIT,

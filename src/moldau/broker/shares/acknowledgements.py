@@ -8,8 +8,8 @@ from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset, TopicId
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.states import Acknowledgement, AcknowledgeType
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
+from moldau.sharing.states import Acknowledgement, AcknowledgementKind
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -83,11 +83,11 @@ def _checked(batches: Sequence[AcknowledgementBatch], *, may_renew: bool) -> lis
             raise Refusal(ErrorCode.INVALID_RECORD_STATE, "A record is acknowledged twice.")
         if len(types) not in (1, last - first + 1):
             raise _invalid("A batch has one type for all its offsets, or one for each.")
-        highest = AcknowledgeType.RENEW if may_renew else AcknowledgeType.REJECT
-        if not all(AcknowledgeType.GAP <= each <= highest for each in types):
+        highest = AcknowledgementKind.RENEW if may_renew else AcknowledgementKind.REJECT
+        if not all(AcknowledgementKind.GAP <= each <= highest for each in types):
             raise _invalid("There is no such type of acknowledgement.")
         end = last
-        kinds = tuple(map(AcknowledgeType, types))
+        kinds = tuple(map(AcknowledgementKind, types))
         checked.append(Acknowledgement(Offset(first), Offset(last), kinds))
     return checked
 

@@ -21,8 +21,8 @@ from moldau.protocol.messages.create_topics import (
 from moldau.records.batch import HEADER_BYTES, build_batch, read_records, validate
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
+from moldau.sharing.share_state import ShareKey
 from moldau.sharing.states import StateBatch
-from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker_view import BrokerView

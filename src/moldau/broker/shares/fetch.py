@@ -20,9 +20,9 @@ from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
-from moldau.sharing.limits import Wish
+from moldau.sharing.limits import AcquisitionWish
+from moldau.sharing.share_state import ShareKey
 from moldau.sharing.states import Acquired
-from moldau.sharing.stored_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -47,7 +47,7 @@ class Terms(NamedTuple):
     until: float
     bytes_min: int
     bytes_max: int
-    wish: Wish
+    wish: AcquisitionWish
 
 
 FetchDone = Callable[[list[ForMember], Callable[[], None] | None], None]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
 from moldau.broker.shares.share_settings import has_dead_letters, share_settings
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import PASSING, ErrorReader, told_code
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
@@ -16,10 +18,10 @@ from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
-from moldau.sharing.limits import Limits
+from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 if TYPE_CHECKING:
     from moldau.broker.coordinators.siblings import CoordinatingBroker
@@ -27,17 +29,6 @@ if TYPE_CHECKING:
     from moldau.metadata.settings.kafka_resources import GroupSettings
 
 AcknowledgeDone = Callable[[Refusal | None], None]
-
-# What a leader is told by the share coordinator, and its clients by the leader.
-_SEEN_AS: Final = {
-    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-}
 
 
 class Watcher(Protocol):
@@ -83,10 +74,10 @@ class LedShare:
         """Return the group's settings."""
         return share_settings(self._broker, self.key.group_id)
 
-    def limits(self) -> Limits:
+    def limits(self) -> ShareLimits:
         """Return what the group allows."""
         settings = self.settings()
-        return Limits(
+        return ShareLimits(
             settings.share_partition_max_record_locks,
             settings.share_delivery_count_limit,
             settings.share_record_lock_duration_ms / 1000,
@@ -96,11 +87,10 @@ class LedShare:
 
     # Loading.
 
-    def _loaded(self, outcome: object) -> None:
+    def _loaded(self, outcome: ShareState | Refusal) -> None:
         if isinstance(outcome, Refusal):
             self._fail(outcome)
             return
-        assert isinstance(outcome, ShareState), "that is what a read is answered with"
         if outcome.start_offset == UNSET:
             self._begin(outcome)
         else:
@@ -209,11 +199,11 @@ class LedShare:
         )
         persist(self._broker, self.key, command, partial(self._stored, write, then))
 
-    def _stored(self, write: StateWrite, then: AcknowledgeDone, outcome: object) -> None:
+    def _stored(self, write: StateWrite, then: AcknowledgeDone, outcome: Done | Refusal) -> None:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
-        self.partition.written(write.number, is_stored=refusal is None)
-        if refusal is not None and refusal.code not in _PASSING:
+        self.partition.written(write.number, is_recorded=refusal is None)
+        if refusal is not None and refusal.code not in PASSING:
             # Another broker leads the partition, or the state was begun anew: forget this one.
             self.drop()
         self._set_timer()
@@ -271,14 +261,8 @@ class LedShare:
         self.wake()
 
 
-_PASSING: Final = frozenset(
-    code for code, seen in _SEEN_AS.items() if seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
-)
-
-
 def _seen(refusal: Refusal) -> Refusal:
-    code = _SEEN_AS.get(refusal.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return Refusal(code, refusal.message)
+    return Refusal(told_code(ErrorReader.SHARE_MEMBER, refusal.code), refusal.message)
 
 
 def _ignored(_refusal: Refusal | None) -> None:

@@ -11,7 +11,7 @@ from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
 from moldau.log.extents import Isolation, Read
 from moldau.log.markers import find_marker
 from moldau.sharing.partition import SharePartition
-from moldau.sharing.states import Acquired, Fetched, Span
+from moldau.sharing.states import Acquired, FetchedBatches, ShareSpan
 
 if TYPE_CHECKING:
     from moldau.broker.broker_view import BrokerView
@@ -73,18 +73,18 @@ class Content(NamedTuple):
     """Batches that were read, and what that means for a share partition."""
 
     batches: Sequence[Batch]
-    fetched: Fetched
+    fetched: FetchedBatches
 
 
 def open_content(found: ShareRead, content: Buffer) -> Content:
     """Look at the batches of what was read."""
     batches = read_batches(content, check_crc=False)
-    spans = [Span(Offset(batch.base_offset), Offset(batch.last_offset)) for batch in batches]
+    spans = [ShareSpan(Offset(batch.base_offset), Offset(batch.last_offset)) for batch in batches]
     aborted = _aborted(found.read, batches, content) if found.is_committed else ()
-    return Content(batches, Fetched(found.offset, spans, aborted))
+    return Content(batches, FetchedBatches(found.offset, spans, aborted))
 
 
-def _aborted(read: Read, batches: Sequence[Batch], content: Buffer) -> list[Span]:
+def _aborted(read: Read, batches: Sequence[Batch], content: Buffer) -> list[ShareSpan]:
     """Return the batches of transactions that were aborted."""
     begins = sorted(read.aborted, key=lambda each: each.first_offset)
     open_producers: set[int] = set()
@@ -97,7 +97,7 @@ def _aborted(read: Read, batches: Sequence[Batch], content: Buffer) -> list[Span
             if marker is not None and marker.is_abort:
                 open_producers.discard(batch.producer_id)
         elif batch.is_transactional and batch.producer_id in open_producers:
-            spans.append(Span(Offset(batch.base_offset), Offset(batch.last_offset)))
+            spans.append(ShareSpan(Offset(batch.base_offset), Offset(batch.last_offset)))
     return spans
 
 

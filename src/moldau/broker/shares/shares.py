@@ -9,7 +9,7 @@ from moldau.broker.shares.sessions import SessionKey, ShareSession, ShareSession
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.features import SHARE_VERSION
 from moldau.replication.replica import Replica
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.coordinators.siblings import CoordinatingBroker

@@ -7,7 +7,7 @@ from moldau.broker.shares.reads import cut, open_content
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.records.batch import TRANSACTIONAL, build_batch
 from moldau.records.control import build_end_transaction
-from moldau.sharing.states import Acquired, Span
+from moldau.sharing.states import Acquired, ShareSpan
 
 
 def batch(base: int, count: int, producer: int = -1) -> bytes:
@@ -57,7 +57,7 @@ def read(*, is_committed: bool) -> object:
 
 def test_aborted_records_are_found() -> None:
     content = open_content(read(is_committed=True), CONTENT)  # type: ignore[arg-type]
-    assert content.fetched.aborted == [Span(Offset(0), Offset(1))]
+    assert content.fetched.aborted == [ShareSpan(Offset(0), Offset(1))]
     assert [each.first for each in content.fetched.batches] == [0, 2, 4, 6, 7, 8]
 
 
