@@ -252,6 +252,30 @@ def test_who_asks_has_to_say_so(wire: Wire, group_id: str | None, member_id: str
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_the_first_fetch_from_new_partitions_brings_the_first_that_is_ready(
+    broker: RunningBroker, wire: Wire, group: str
+) -> None:
+    topic = f"share-{secrets.token_hex(4)}"
+    wire.create_topic(topic, 4)
+    for partition in (1, 2, 3):
+        records = [Record(n, TIME, None, b"%d" % n) for n in range(5)]
+        assert wire.produce(topic, records, partition).error_code == 0
+    a = ShareMember(broker.host, broker.port, group, topic)
+    while len(a.join()[a.topic_ids[topic]]) < 4:
+        pass
+    rows = a.fetch(partitions=range(4)).responses[0].partitions
+    assert {row.partition_index for row in rows} <= {0, 1}, "the others were not looked at"
+    [row] = [row for row in rows if row.acquired_records]
+    assert (row.partition_index, acquired_of(row)) == (1, [(0, 4, 1)])
+    read = {1}
+    while len(read) < 3:  # in Kafka as many at a time as are ready
+        for row in a.fetch().responses[0].partitions:
+            assert acquired_of(row) == [(0, 4, 1)]
+            read.add(row.partition_index)
+    assert read == {1, 2, 3}
+    a.close()
+
+
 def test_partitions_that_are_not_there(member: Join) -> None:
     a = member()
     a.topic_ids["none"] = b"n" * 16

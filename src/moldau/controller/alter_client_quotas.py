@@ -46,11 +46,13 @@ def decide_alter_client_quotas(
             continue
         result = results[entity] = AlterClientQuotasResponseEntryData(
             error_message=None,
-            entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            entity=[
+                EntityData(entity_type=kind, entity_name=name) for kind, name in _parts(entity)
+            ],
         )
         try:
             if counts[entity] > 1:
-                shown = ", ".join(f"{kind}={name or ''}" for kind, name in sorted(entity, key=str))
+                shown = ", ".join(f"{kind}={name or ''}" for kind, name in _parts(entity))
                 raise _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})")
             changes = _changes(entry, entity, current.get(entity, {}))
         except Refusal as refusal:
@@ -62,7 +64,13 @@ def decide_alter_client_quotas(
 
 
 def _entity(parts: Sequence[EntityData]) -> Entity:
-    return frozenset((part.entity_type, part.entity_name) for part in parts)
+    """Return what quotas are for; of two parts of one kind the later counts."""
+    return frozenset({part.entity_type: part.entity_name for part in parts}.items())
+
+
+def _parts(entity: Entity) -> list[tuple[str, str | None]]:
+    """Return the parts in an order that does not change; there is one of each kind."""
+    return sorted(entity, key=lambda part: part[0])
 
 
 def _changes(
@@ -83,7 +91,7 @@ def _changes(
             ClientQuotaRecord(
                 entity=[
                     cluster_metadata.EntityData(entity_type=kind, entity_name=name)
-                    for kind, name in sorted(entity, key=lambda part: part[0])
+                    for kind, name in _parts(entity)
                 ],
                 key=change.key,
                 value=0.0 if change.remove else change.value,
@@ -97,7 +105,7 @@ def _allowed_keys(entity: Entity) -> Mapping[str, int | None]:
     """Return which quotas an entity may have; `Refusal` if there can be no such entity."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
-    for kind, name in entity:
+    for kind, name in _parts(entity):
         if kind not in KINDS:
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":

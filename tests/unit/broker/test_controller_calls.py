@@ -4,9 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
+from moldau.broker.handlers.alter_client_quotas import handle_alter_client_quotas
 from moldau.broker.handlers.alter_configs import handle_alter_configs
 from moldau.broker.handlers.alter_partition_reassignments import (
     handle_alter_partition_reassignments,
+)
+from moldau.broker.handlers.alter_user_scram_credentials import (
+    handle_alter_user_scram_credentials,
 )
 from moldau.broker.handlers.create_partitions import handle_create_partitions
 from moldau.broker.handlers.create_topics import handle_create_topics
@@ -17,8 +21,17 @@ from moldau.broker.handlers.unregister_broker import handle_unregister_broker
 from moldau.broker.handlers.update_features import handle_update_features
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_configs, incremental_alter_configs
+from moldau.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    EntityData,
+)
 from moldau.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
+)
+from moldau.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
 )
 from moldau.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -84,6 +97,29 @@ WITHOUT_TIMEOUT: list[tuple[Callable, Message, Code]] = [
             ]
         ),
         lambda answer: answer.responses[0].error_code,
+    ),
+    (
+        handle_alter_client_quotas,
+        AlterClientQuotasRequest(
+            entries=[
+                AlterClientQuotasRequestEntryData(
+                    entity=[EntityData(entity_type="user", entity_name="ann")]
+                )
+            ]
+        ),
+        lambda answer: answer.entries[0].error_code,
+    ),
+    (
+        handle_alter_user_scram_credentials,
+        AlterUserScramCredentialsRequest(
+            deletions=[ScramCredentialDeletion(name="ann", mechanism=1)]
+        ),
+        lambda answer: answer.results[0].error_code,
+    ),
+    (
+        handle_update_features,
+        UpdateFeaturesRequest(timeout_ms=0),  # as in Kafka, it is not looked at
+        lambda answer: answer.error_code,
     ),
     (
         handle_unregister_broker,

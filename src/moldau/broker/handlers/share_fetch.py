@@ -76,7 +76,7 @@ def _select(
         sessions_max = broker.settings.group_share_max_share_sessions
         session = sessions.begin(key, call.peer, named, sessions_max)
         broker.shares.watch(call.peer)
-        return session.in_turn()
+        return session.in_turn(epoch)
     session = sessions.get(key, epoch)
     if epoch == LAST_EPOCH:
         return ()
@@ -87,7 +87,7 @@ def _select(
     ]
     sessions.update(session, named, forgotten)
     session.advance()
-    return session.in_turn()
+    return session.in_turn(epoch)
 
 
 class _Answering:
@@ -100,6 +100,7 @@ class _Answering:
         self._call = call
         self._request = request
         self._key = key
+        self._fetch: ShareFetch | None = None
         self._outcomes: AcknowledgementOutcomes | None = None
         self._fetched: list[ForMember] | None = None
         self._release: Callable[[], None] | None = None
@@ -135,8 +136,8 @@ class _Answering:
                 is_strict=request.share_acquire_mode == RECORD_LIMIT,
             ),
         )
-        fetch = ShareFetch(broker, self._call, *self._key, wanted, terms, self._got)
-        fetch.start()
+        self._fetch = ShareFetch(broker, self._call, *self._key, wanted, terms, self._got)
+        self._fetch.start()
 
     def _acknowledged(self, outcomes: AcknowledgementOutcomes) -> None:
         self._outcomes = outcomes
@@ -162,7 +163,10 @@ class _Answering:
                 self._name_leader(row, partition, refusal.code)
         if self._request.share_session_epoch == FIRST_EPOCH:
             session = self._broker.shares.sessions.find(self._key)
+            passed_over = set() if self._fetch is None else self._fetch.passed_over
             for partition in () if session is None else session.partitions:
+                if partition in passed_over:
+                    continue
                 rows.setdefault(partition, PartitionData(partition_index=partition[1]))
         settings = share_settings(self._broker, self._key.group_id)
         response = ShareFetchResponse(

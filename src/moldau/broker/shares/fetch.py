@@ -63,12 +63,14 @@ class ShareFetch:
         "_group_id",
         "_is_expired",
         "_member_id",
+        "_new",
         "_replicas",
         "_shares",
         "_terms",
         "_then",
         "_wanted",
         "is_done",
+        "passed_over",
     )
 
     def __init__(
@@ -90,6 +92,10 @@ class ShareFetch:
         self._then = then
         self._shares: dict[LedShare, None] = {}
         self._replicas: dict[Replica, None] = {}
+        self._new: set[LedShare] = set()
+        """What this fetch is the first to ask for, until it has looked at it in vain."""
+        self.passed_over: set[SharedPartition] = set()
+        """What is new and left for the next fetch."""
         self._is_expired = False
         self.is_done = False
 
@@ -150,6 +156,12 @@ class ShareFetch:
             self._load(reads, errors, size)
         elif errors or self._is_late or not led:
             self._answer(errors, None)
+        else:
+            new = {share for share in self._new if share.partition is None}
+            if reads and len(new) < len(self._new):
+                # The first is not enough: look at all that are ready.
+                self._broker.parking.wake(self)
+            self._new = new
 
     def _lead(self) -> tuple[list[LedShare], list[ForMember]]:
         led: list[LedShare] = []
@@ -161,6 +173,7 @@ class ShareFetch:
                 errors.append(ForMember((topic_id, index), Refusal(error.code, str(error))))
                 continue
             key = ShareKey(self._group_id, TopicId(topic_id), index)
+            is_new = self._broker.shares.find(key) is None
             share = self._broker.shares.lead(key, replica)
             if share.error is not None:
                 share.drop()
@@ -169,6 +182,8 @@ class ShareFetch:
             if share not in self._shares:
                 self._shares[share] = None
                 share.watch(self)
+                if is_new:
+                    self._new.add(share)
             if replica not in self._replicas:
                 self._replicas[replica] = None
                 replica.watch(self)
@@ -186,15 +201,25 @@ class ShareFetch:
         left = max(0, min(self._terms.bytes_max, room))
         ready = [share for share in led if share.partition is not None]
         reads = []
+        # As in Kafka, of the partitions that a fetch is the first to ask for, it gets the first
+        # that is loaded and has records; the others are there for the next fetch.
+        has_new = False
+        self.passed_over = {
+            (share.key.topic_id, share.key.partition) for share in led if share.partition is None
+        }
         for number, share in enumerate(ready):
             # All get the same, and those behind what others have no use for.
             if left <= 0:
                 break
+            if has_new and share in self._new:
+                self.passed_over.add((share.key.topic_id, share.key.partition))
+                continue
             found = find_read(self._broker, share, left // (len(ready) - number) or 1)
             if found is not None:
                 assert found.read.extent is not None, "there is something to read"
                 left -= found.read.extent.length
                 reads.append(found)
+                has_new = has_new or share in self._new
         return reads
 
     # Reading.

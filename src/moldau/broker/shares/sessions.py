@@ -39,12 +39,12 @@ class ShareSession:
         self.partitions = dict.fromkeys(partitions)
         """In order; the first in each turn is another one."""
 
-    def in_turn(self) -> list[SharedPartition]:
-        """Return the partitions, beginning with another one for each epoch."""
+    def in_turn(self, epoch: int) -> list[SharedPartition]:
+        """Return the partitions, beginning with another one for each epoch of a request."""
         partitions = list(self.partitions)
         if not partitions:
             return partitions
-        first = self.epoch % len(partitions)
+        first = epoch % len(partitions)
         return partitions[first:] + partitions[:first]
 
     def advance(self) -> None:

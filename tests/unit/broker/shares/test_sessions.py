@@ -51,7 +51,7 @@ def test_partitions_come_and_go_and_take_turns() -> None:
     assert list(session.partitions) == [(T, 1), (T, 2)]
     firsts = set()
     for _ in range(2):
-        firsts.add(session.in_turn()[0])
+        firsts.add(session.in_turn(session.epoch)[0])
         session.advance()
     assert firsts == {(T, 1), (T, 2)}
 
