@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.skips", "tests.collected", "tests.worker_groups"]
+
 settings.register_profile(
     "moldau",
     derandomize="MOLDAU_EXPLORE" not in os.environ,
