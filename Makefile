@@ -23,7 +23,7 @@ check: python  ## Format, lint, types, layers, tidiness and unit tests, in 90 se
 	@$(INSTALL) dev
 	@$(STAGES) lint unit
 
-test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
+test: ready check  ## All tests: check, oracles, other people's clients, a sample of every long proof
 	@$(STAGES) peers spark alone
 
 ids: python  ## Say which tests a revision has in test or soak that are in neither now: BASE=main
@@ -34,16 +34,14 @@ fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
 	MOLDAU_EXPLORE=1 MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
 
-soak: python  ## The long proofs at full counts; results go to docs/proofs/
-	@$(INSTALL) dev
+soak: ready  ## The long proofs at full counts; results go to docs/proofs/
 	$(BIN)/python -m tools.soak
 
 asan: python  ## The kernels' tests and fuzzers under AddressSanitizer (docs/sanitizer.md)
 	@$(INSTALL) dev
 	tools/sanitize.sh
 
-bench: python  ## Measure against the peers; print ratios, store them in bench/results/
-	@$(INSTALL) dev
+bench: ready  ## Measure against the peers; print ratios, store them in bench/results/
 	$(BIN)/python -m bench
 
 clean:  ## Remove everything that the other targets made
@@ -52,6 +50,11 @@ clean:  ## Remove everything that the other targets made
 	find src -name '*.so' -delete
 	find src -name __pycache__ -prune -exec rm -r {} +
 	rm -f src/moldau/_native/*.c
+
+# What tests run beside ours: other people's clients, brokers and compilers.
+.PHONY: ready
+ready: python
+	@$(INSTALL) test
 
 .PHONY: python
 python:

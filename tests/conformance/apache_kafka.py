@@ -5,7 +5,6 @@ with apache_kafka(tmp_path) as kafka:
 kafka.data_directory  # what it left behind, after a clean shutdown
 """
 
-import os
 import signal
 import socket
 import subprocess
@@ -35,15 +34,13 @@ from moldau.protocol.messages.metadata import (
     MetadataResponse,
 )
 from moldau.protocol.schema import Message
-from tests.conformance import jars
+from tests.conformance.jars import FRUGAL
+from tools.peers import CLASSPATHS, java_classpath, server_classpath
 
 CLUSTER_ID = "MoldauMoldauMoldauMol0"
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 30
 TOOL_SECONDS_MAX = 60
-
-# Of the Java machine: quick to start, small, and none too fast.
-FRUGAL = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'java' / 'log4j2.properties'}"
 
@@ -127,9 +124,9 @@ class ApacheKafka:
     def start(self) -> None:
         """Start the node and wait until it answers as a member of its cluster."""
         with (self.directory / "kafka.out").open("ab") as output:
+            command = ["java", *self.options, _LOGGING, "-cp", server_classpath(), "kafka.Kafka"]
             self.process = subprocess.Popen(
-                ["java", *self.options, _LOGGING, "kafka.Kafka", str(self.properties)],
-                env=_environment(),
+                [*command, str(self.properties)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
@@ -241,10 +238,10 @@ def run_java(
     typed: str = "",
     options: Sequence[str] = FRUGAL,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a Java program, a class or a source file, with Kafka's class path."""
+    """Run a Java program, a class of Kafka's or one of ours, with Kafka's class path."""
+    path = java_classpath(class_name) if class_name in CLASSPATHS else server_classpath()
     return subprocess.run(
-        ["java", *options, class_name, *arguments],
-        env=_environment(),
+        ["java", *options, "-cp", path, class_name, *arguments],
         input=typed,
         capture_output=True,
         timeout=TOOL_SECONDS_MAX,
@@ -252,10 +249,6 @@ def run_java(
         check=False,
         cwd=directory,
     )
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "CLASSPATH": jars.server_classpath()}
 
 
 def _free_ports(count: int) -> list[int]:

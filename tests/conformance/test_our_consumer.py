@@ -12,6 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 import confluent_kafka
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -447,13 +449,11 @@ def test_read_committed_leaves_out_what_was_aborted(kafka: RunningBroker) -> Non
 
 
 def test_polars_and_duckdb_take_arrow_records(wire: Wire, consumer: Consumer) -> None:
-    polars = pytest.importorskip("polars")
-    duckdb = pytest.importorskip("duckdb")
     wire.create_topic("read-frames")
     wire.produce("read-frames", _numbered(5))
     consumer.assign_topics("read-frames")
     records = consumer.poll_arrow(30_000)
-    frame = polars.DataFrame(records)
+    frame = pl.DataFrame(records)
     assert frame["value"].to_list() == [b"0", b"1", b"2", b"3", b"4"]
     assert frame["topic"].unique().to_list() == ["read-frames"]
     found = duckdb.sql('select topic, max("offset"), count(*) from records group by topic')

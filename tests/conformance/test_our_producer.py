@@ -1,6 +1,5 @@
 """What our producer writes, to our broker and to Apache Kafka 4.3.1, is read by everybody else."""
 
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,17 +130,8 @@ def test_keys_go_where_librdkafka_sends_them(served: RunningBroker, wire: Wire, 
 
 def test_the_hash_is_javas() -> None:
     keys = _keys(500)
-    done = subprocess.run(
-        ["java", "-cp", jars.client_classpath(), str(HERE / "java" / "Murmur2.java")],
-        input="".join(key.hex() + "\n" for key in keys),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert [murmur2(key) for key in keys] == [
-        int(line) % (1 << 32) for line in done.stdout.splitlines()
-    ]
+    said = jars.run("Murmur2", typed="".join(key.hex() + "\n" for key in keys))
+    assert [murmur2(key) for key in keys] == [int(line) % (1 << 32) for line in said.splitlines()]
 
 
 def _keys(count: int) -> list[bytes]:

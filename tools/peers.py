@@ -1,0 +1,246 @@
+"""`python -m tools.peers`: fetch and build what tests run beside ours, into .cache.
+
+Jars from Maven, kafkajs from npm, franz-go, an older PySpark, and our Java programs, compiled. Each
+is made when it is first asked for, by one process at a time; `make test` asks for all of them
+before its tests begin.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from moldau.pipelines.spark_version import SPARK_MIN
+from tools.bootstrap import require
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+CONFORMANCE = ROOT / "tests/conformance"
+INSTALL_SECONDS_MAX = 900
+
+JARS = CACHE / "jars"
+CLIENT = (
+    "org.apache.kafka:kafka-clients:4.4.0",
+    "org.apache.kafka:kafka-server-common:4.4.0",
+    "at.yawk.lz4:lz4-java:1.10.2",
+    "com.github.luben:zstd-jni:1.5.6-10",
+    "org.slf4j:slf4j-api:1.7.36",
+    "org.xerial.snappy:snappy-java:1.1.10.7",
+)
+
+SERVER_FOLDER = CACHE / "apache-kafka-4.3.1"
+# With log4j-slf4j-impl, because Kafka brings the API that log4j-slf4j2-impl does not bind to.
+SERVER = (
+    "org.apache.kafka:kafka_2.13:4.3.1",
+    "org.apache.kafka:kafka-tools:4.3.1",
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.1",
+)
+
+# Kafka Streams for the server's client; the newest client has no release of it yet.
+STREAMS = ("org.apache.kafka:kafka-streams:4.3.1", "org.rocksdb:rocksdbjni:10.1.3")
+
+# Spark's own connector: what of it is published together works on PySpark 4.2 and 4.3.
+SPARK_CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.commons:commons-pool2:2.12.1",
+)
+
+OLDER_SPARK = ".".join(map(str, SPARK_MIN))
+
+
+@cache
+def client_classpath() -> str:
+    """Return the class path of the Java client, 4.4.0."""
+    return _jars(CLIENT)
+
+
+@cache
+def server_classpath() -> str:
+    """Return the class path of Apache Kafka's server and tools, 4.3.1."""
+    folder = _made(SERVER_FOLDER, _fetch_server)
+    return os.pathsep.join(sorted(map(str, folder.glob("*.jar"))))
+
+
+@cache
+def streams_classpath() -> str:
+    """Return the class path of Kafka Streams, 4.3.1, and what it runs on."""
+    return os.pathsep.join((server_classpath(), _jars(STREAMS)))
+
+
+@cache
+def spark_connector() -> str:
+    """Return the jars of Spark's own Kafka connector, as `spark.jars` wants them."""
+    return _jars(SPARK_CONNECTOR).replace(os.pathsep, ",")
+
+
+CLASSPATHS: dict[str, Callable[[], str]] = {
+    "Client": client_classpath,
+    "Compact": server_classpath,
+    "ConsumerGroups": client_classpath,
+    "FeatureLevels": client_classpath,
+    "GroupMembers": client_classpath,
+    "Groups": client_classpath,
+    "HoldLock": client_classpath,
+    "ImageOracle": server_classpath,
+    "LogClient": server_classpath,
+    "LogFormats": server_classpath,
+    "LogMoves": server_classpath,
+    "Murmur2": client_classpath,
+    "ProducerVerdicts": server_classpath,
+    "RecordFiles": client_classpath,
+    "SettingValues": server_classpath,
+    "ShareReader": client_classpath,
+    "TwoPhase": client_classpath,
+    "WordCount": streams_classpath,
+}
+"""The programs in tests/conformance/java, and whose classes each of them runs on."""
+
+
+@cache
+def java_classpath(program: str) -> str:
+    """Return the class path of one of our Java programs, compiled."""
+    source = CONFORMANCE / "java" / f"{program}.java"
+    path = CLASSPATHS[program]()
+
+    def compile_program(made: Path) -> None:
+        require("javac")
+        _run("javac", "-nowarn", "-cp", path, "-d", str(made), str(source))
+
+    key = _key(source.read_bytes(), path.encode())
+    return os.pathsep.join((path, str(_made(CACHE / "java" / f"{program}-{key}", compile_program))))
+
+
+@cache
+def kafkajs() -> Path:
+    """Return the folder of kafkajs, with the codecs that its users plug in."""
+    package = CONFORMANCE / "js/package.json"
+
+    def install(made: Path) -> None:
+        require("node", "npm")
+        made.mkdir()
+        shutil.copy(package, made)
+        _run("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", cwd=made)
+
+    return _made(CACHE / f"kafkajs-{_key(package.read_bytes())}", install) / "node_modules"
+
+
+@cache
+def franz_go(package: str = ".") -> Path:
+    """Return a program of ours on franz-go, built with the modules that go.sum names."""
+    folder = CONFORMANCE / "go"
+    sources = sorted([*folder.rglob("*.go"), *folder.glob("go.*")])
+
+    def build(made: Path) -> None:
+        require("go")
+        _run("go", "build", "-o", str(made), package, cwd=folder)
+
+    key = _key(package.encode(), *(source.read_bytes() for source in sources))
+    return _made(CACHE / f"franz-go-{key}", build)
+
+
+@cache
+def older_python() -> str:
+    """Return a Python with the oldest PySpark that the connector works with: 0.5 GB."""
+    folder = CACHE / f"pyspark-{OLDER_SPARK}"
+    python = folder / "bin/python"
+
+    def install(made: Path) -> None:
+        venv.create(folder, clear=True, with_pip=True)
+        _run(str(python), "-m", "pip", "install", "-q", f"pyspark=={OLDER_SPARK}.*")
+        # Whatever else is needed comes from here, behind what is there.
+        here = sysconfig.get_path("purelib")
+        there = next((folder / "lib").glob("python*/site-packages"))
+        (there / "here.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+        made.write_text(sys.version)
+
+    _made(CACHE / f"pyspark-{OLDER_SPARK}.complete", install)
+    return str(python)
+
+
+def main() -> None:
+    """Have all of it."""
+    spark_connector()
+    for program in CLASSPATHS:
+        java_classpath(program)
+    kafkajs()
+    franz_go()
+    franz_go("./copier")
+    older_python()
+
+
+def _jars(artifacts: Sequence[str]) -> str:
+    return os.pathsep.join(str(_jar(artifact)) for artifact in artifacts)
+
+
+def _jar(artifact: str) -> Path:
+    _, name, version = artifact.split(":")
+
+    def fetch(made: Path) -> None:
+        require("mvn")
+        command = ("mvn", "-q", "-U", "dependency:copy", f"-Dartifact={artifact}")
+        _run(*command, f"-DoutputDirectory={made.parent}")
+
+    return _made(JARS / f"{name}-{version}.jar", fetch)
+
+
+def _fetch_server(made: Path) -> None:
+    require("mvn")
+    dependencies = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+        "</dependency>".format(*artifact.split(":"))
+        for artifact in SERVER
+    )
+    pom = made.parent / "pom.xml"
+    pom.write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>moldau</groupId>"
+        "<artifactId>peer</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+    command = ("mvn", "-q", "-U", "-f", str(pom), "dependency:copy-dependencies")
+    _run(*command, f"-DoutputDirectory={made}")
+
+
+def _made(path: Path, make: Callable[[Path], None]) -> Path:
+    """Return a file or folder of the cache.
+
+    It is made once, by one process at a time, and in its place only when it is complete.
+    """
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "peers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            print(f"moldau: making {path.relative_to(ROOT)}", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                made = Path(folder) / path.name
+                make(made)
+                made.rename(path)
+    return path
+
+
+def _key(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def _run(*command: str, cwd: Path = ROOT) -> None:
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_SECONDS_MAX, check=False
+    )
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip()
+        raise RuntimeError(f"{' '.join(command)} failed:\n{said[-2000:]}")
+
+
+if __name__ == "__main__":
+    main()
