@@ -101,6 +101,7 @@ CLASSPATHS: dict[str, Callable[[], str]] = {
     "SettingValues": server_classpath,
     "ShareReader": client_classpath,
     "TwoPhase": client_classpath,
+    "WarmTools": server_classpath,
     "WordCount": streams_classpath,
 }
 """The programs in tests/conformance/java, and whose classes each of them runs on."""

@@ -34,13 +34,13 @@ from moldau.protocol.messages.metadata import (
     MetadataResponse,
 )
 from moldau.protocol.schema import Message
-from tests.conformance.jars import FRUGAL
-from tools.peers import CLASSPATHS, java_classpath, server_classpath
+from tests.conformance.jars import FRUGAL, run_java
+from tools.peers import server_classpath
 
 CLUSTER_ID = "MoldauMoldauMoldauMol0"
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 30
-TOOL_SECONDS_MAX = 60
+TOOL_SECONDS_MAX = 120
 
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'java' / 'log4j2.properties'}"
 
@@ -229,26 +229,6 @@ def apache_kafka(
         kafka.stop()
     finally:
         kafka.kill()
-
-
-def run_java(
-    directory: Path,
-    class_name: str,
-    *arguments: str,
-    typed: str = "",
-    options: Sequence[str] = FRUGAL,
-) -> subprocess.CompletedProcess[str]:
-    """Run a Java program, a class of Kafka's or one of ours, with Kafka's class path."""
-    path = java_classpath(class_name) if class_name in CLASSPATHS else server_classpath()
-    return subprocess.run(
-        ["java", *options, "-cp", path, class_name, *arguments],
-        input=typed,
-        capture_output=True,
-        timeout=TOOL_SECONDS_MAX,
-        text=True,
-        check=False,
-        cwd=directory,
-    )
 
 
 def _free_ports(count: int) -> list[int]:

@@ -2,12 +2,16 @@
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
-from tools.peers import java_classpath
+from tests.conformance.warm_tools import WarmTools
+from tools.peers import CLASSPATHS, java_classpath, server_classpath
 
 # Of the Java machine: quick to start, small, and none too fast.
 FRUGAL = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SECONDS_MAX = 120
+
+_WARM = WarmTools(*FRUGAL)
 
 
 def command(program: str, *arguments: str, options: Sequence[str] = FRUGAL) -> list[str]:
@@ -27,3 +31,30 @@ def run(program: str, *arguments: str, typed: str = "", options: Sequence[str] =
     )
     assert done.returncode == 0, f"{program} {arguments}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def run_java(
+    directory: Path,
+    class_name: str,
+    *arguments: str,
+    typed: str = "",
+    options: Sequence[str] = FRUGAL,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a class of Apache Kafka's, or one of ours, with Kafka's class path.
+
+    A tool runs in a Java machine that is warm, unless it is told how its own one is to be.
+    """
+    if options is FRUGAL:
+        done = _WARM.try_run(class_name, arguments, typed=typed, seconds_max=SECONDS_MAX)
+        if done is not None:
+            return done
+    path = java_classpath(class_name) if class_name in CLASSPATHS else server_classpath()
+    return subprocess.run(
+        ["java", *options, "-cp", path, class_name, *arguments],
+        input=typed,
+        capture_output=True,
+        timeout=SECONDS_MAX,
+        text=True,
+        check=False,
+        cwd=directory,
+    )

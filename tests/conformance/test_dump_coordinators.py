@@ -10,8 +10,8 @@ import pytest
 from tests.conformance.answers import consumer, offsets, share, transactions
 from tests.conformance.answers.questioner import Questioner, served_versions
 from tests.conformance.answers.setting import SETTINGS, prepare
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import run_broker
+from tests.conformance.jars import run_java
 from tests.wire import Wire, wait_for
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"

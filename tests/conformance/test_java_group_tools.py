@@ -18,8 +18,8 @@ from moldau.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.wire import Wire, wait_for
 
 TOOLS = "org.apache.kafka.tools"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from moldau._native.records import Record
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.wire import Wire
 
 TOOLS = "org.apache.kafka.tools"

@@ -26,8 +26,8 @@ from moldau.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
 )
 from moldau.records.batch import read_records
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.conformance.jars import run_java
 from tests.wire import Wire
 
 DEADLINE_SECONDS = 30

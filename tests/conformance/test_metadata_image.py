@@ -18,7 +18,7 @@ from moldau.protocol.stored.cluster_metadata import (
     RemoveAccessControlEntryRecord,
     UserScramCredentialRecord,
 )
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 from tests.unit.controller.cluster import TestCluster
 from tests.unit.controller.test_configs import CLICKS, DELETE, SET, change
 from tests.unit.controller.test_features import SAFE, update

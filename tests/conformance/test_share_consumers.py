@@ -10,8 +10,8 @@ import pytest
 
 from moldau._native.records import Record
 from tests.conformance import jars
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.share_members import configure
 from tests.wire import Wire, wait_for
 

@@ -18,7 +18,7 @@ from moldau.records.batch import TRANSACTIONAL, build_batch, validate
 from moldau.records.compression import Codec
 from moldau.records.control import build_end_transaction
 from moldau.runtime.disk import FileDisk
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 from tests.unit.log.logs import DIRECTORY, START_MS, TestLog
 
 STEPS = 1500
