@@ -36,7 +36,7 @@ from moldau.protocol.messages.sync_group import (
 from tests.unit.groups.consumer.test_consumer_model import Client, Model, Partition
 from tests.unit.groups.consumer.world import G
 
-SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "300"))
+SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "120"))
 SAMPLE = 40
 STEPS = 150
 VERSION = b"\0\1"

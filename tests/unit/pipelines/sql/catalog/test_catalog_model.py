@@ -172,4 +172,4 @@ def _value(text: str | None) -> Value | None:
 
 
 TestCatalogModel = CatalogModel.TestCase
-TestCatalogModel.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestCatalogModel.settings = settings(stateful_step_count=30)
