@@ -67,7 +67,7 @@ def client_classpath() -> str:
 @cache
 def server_classpath() -> str:
     """Return the class path of Apache Kafka's server and tools, 4.3.1."""
-    folder = _made(SERVER_FOLDER, _fetch_server)
+    folder = made_once(SERVER_FOLDER, _fetch_server)
     return os.pathsep.join(sorted(map(str, folder.glob("*.jar"))))
 
 
@@ -117,8 +117,10 @@ def java_classpath(program: str) -> str:
         require("javac")
         _run("javac", "-nowarn", "-cp", path, "-d", str(made), str(source))
 
-    key = _key(source.read_bytes(), path.encode())
-    return os.pathsep.join((path, str(_made(CACHE / "java" / f"{program}-{key}", compile_program))))
+    key = key_of(source.read_bytes(), path.encode())
+    return os.pathsep.join(
+        (path, str(made_once(CACHE / "java" / f"{program}-{key}", compile_program)))
+    )
 
 
 @cache
@@ -132,7 +134,7 @@ def kafkajs() -> Path:
         shutil.copy(package, made)
         _run("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", cwd=made)
 
-    return _made(CACHE / f"kafkajs-{_key(package.read_bytes())}", install) / "node_modules"
+    return made_once(CACHE / f"kafkajs-{key_of(package.read_bytes())}", install) / "node_modules"
 
 
 @cache
@@ -145,8 +147,8 @@ def franz_go(package: str = ".") -> Path:
         require("go")
         _run("go", "build", "-o", str(made), package, cwd=folder)
 
-    key = _key(package.encode(), *(source.read_bytes() for source in sources))
-    return _made(CACHE / f"franz-go-{key}", build)
+    key = key_of(package.encode(), *(source.read_bytes() for source in sources))
+    return made_once(CACHE / f"franz-go-{key}", build)
 
 
 @cache
@@ -164,7 +166,7 @@ def older_python() -> str:
         (there / "here.pth").write_text(f"import site; site.addsitedir({here!r})\n")
         made.write_text(sys.version)
 
-    _made(CACHE / f"pyspark-{OLDER_SPARK}.complete", install)
+    made_once(CACHE / f"pyspark-{OLDER_SPARK}.complete", install)
     return str(python)
 
 
@@ -177,6 +179,10 @@ def main() -> None:
     franz_go()
     franz_go("./copier")
     older_python()
+    # It starts a node, as tests do.
+    from tests.conformance.apache_kafka import shared_classes  # noqa: PLC0415
+
+    shared_classes()
 
 
 def _jars(artifacts: Sequence[str]) -> str:
@@ -191,7 +197,7 @@ def _jar(artifact: str) -> Path:
         command = ("mvn", "-q", "-U", "dependency:copy", f"-Dartifact={artifact}")
         _run(*command, f"-DoutputDirectory={made.parent}")
 
-    return _made(JARS / f"{name}-{version}.jar", fetch)
+    return made_once(JARS / f"{name}-{version}.jar", fetch)
 
 
 def _fetch_server(made: Path) -> None:
@@ -211,15 +217,17 @@ def _fetch_server(made: Path) -> None:
     _run(*command, f"-DoutputDirectory={made}")
 
 
-def _made(path: Path, make: Callable[[Path], None]) -> Path:
+def made_once(path: Path, make: Callable[[Path], None]) -> Path:
     """Return a file or folder of the cache.
 
     It is made once, by one process at a time, and in its place only when it is complete.
     """
     if path.exists():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "peers.lock").open("w") as lock:
+    locks = CACHE / "locks"
+    for folder in (path.parent, locks):
+        folder.mkdir(parents=True, exist_ok=True)
+    with (locks / path.name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
             print(f"moldau: making {path.relative_to(ROOT)}", file=sys.stderr, flush=True)
@@ -230,7 +238,8 @@ def _made(path: Path, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def _key(*parts: bytes) -> str:
+def key_of(*parts: bytes) -> str:
+    """Return a name for what is made of these."""
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,7 +37,7 @@ from moldau.protocol.messages.metadata import (
 )
 from moldau.protocol.schema import Message
 from tests.conformance.jars import FRUGAL, run_java
-from tools.peers import server_classpath
+from tools.peers import CACHE, key_of, made_once, server_classpath
 
 CLUSTER_ID = "MoldauMoldauMoldauMol0"
 READY_SECONDS_MAX = 300
@@ -45,6 +46,9 @@ PORTS = (12_000, 32_000)
 TOOL_SECONDS_MAX = 120
 
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'java' / 'log4j2.properties'}"
+
+# Of the Java machine itself, which has much to say of archives.
+_SILENT = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 AnyResponse = TypeVar("AnyResponse", bound=Message)
 
@@ -126,7 +130,8 @@ class ApacheKafka:
     def start(self) -> None:
         """Start the node and wait until it answers as a member of its cluster."""
         with (self.directory / "kafka.out").open("ab") as output:
-            command = ["java", *self.options, _LOGGING, "-cp", server_classpath(), "kafka.Kafka"]
+            options = [*self.options, *_quick_start(self.options), _LOGGING]
+            command = ["java", *options, "-cp", server_classpath(), "kafka.Kafka"]
             self.process = subprocess.Popen(
                 [*command, str(self.properties)],
                 stdout=output,
@@ -231,6 +236,24 @@ def apache_kafka(
         kafka.stop()
     finally:
         kafka.kill()
+
+
+@cache
+def shared_classes() -> Path:
+    """Return an archive of the classes that a node loads: with it, a start takes half as long."""
+    version = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
+    key = key_of(version, server_classpath().encode())
+    return made_once(CACHE / f"apache-kafka-{key}.jsa", _archive_classes)
+
+
+def _archive_classes(made: Path) -> None:
+    options = (*FRUGAL, f"-XX:ArchiveClassesAtExit={made}", *_SILENT)
+    with apache_kafka(made.parent / "node", options=options):
+        pass
+
+
+def _quick_start(options: Sequence[str]) -> tuple[str, ...]:
+    return (f"-XX:SharedArchiveFile={shared_classes()}", *_SILENT) if options is FRUGAL else ()
 
 
 def _free_ports(count: int) -> list[int]:
