@@ -20,6 +20,7 @@ from tools.test_ids import STAGE_LISTS, check_stages
 
 TIMES = Path(".cache/test-times.json")
 SLOWEST = 10
+LONGEST_FILES = 30
 BIN = Path(sys.executable).parent
 
 # A test that hangs is ended, and says where.
@@ -55,6 +56,8 @@ class Timing:
     cpu_seconds: float
     tests: int
     slowest: dict[str, float]
+    files: dict[str, float]
+    """The longest files: tests/worker_groups.py puts these first."""
 
 
 def main(names: list[str]) -> int:
@@ -76,12 +79,18 @@ def run_stage(name: str) -> bool:
     began, cpu_before = time.time(), _cpu_seconds()
     if name == "lint":
         outcomes = [_run(*command) for command in LINT]
-        passed, tests = all(outcomes), dict[str, float]()
+        passed, report = all(outcomes), None
     else:
-        passed, tests = _run_tests(name)
-    slowest = dict(sorted(tests.items(), key=lambda each: -each[1])[:SLOWEST])
+        passed, report = _run_tests(name)
     cpu_seconds = _cpu_seconds() - cpu_before
-    timing = Timing(round(time.time() - began, 1), round(cpu_seconds, 1), len(tests), slowest)
+    tests, files = read_report(report) if report is not None else ({}, {})
+    timing = Timing(
+        round(time.time() - began, 1),
+        round(cpu_seconds, 1),
+        len(tests),
+        _longest(tests, SLOWEST),
+        _longest(files, LONGEST_FILES),
+    )
     note(TIMES, name, began, timing)
     print(*lines(name, timing), sep="\n", flush=True)
     return passed
@@ -109,23 +118,31 @@ def note(path: Path, name: str, began: float, timing: Timing) -> None:
     path.write_text(json.dumps(noted, indent=1) + "\n")
 
 
-def seconds_of_tests(report: Path) -> dict[str, float]:
-    """Return each test's seconds, with those of its fixtures, from a report in JUnit's format."""
-    times: defaultdict[str, float] = defaultdict(float)
+def read_report(report: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the seconds of each test, with those of its fixtures, and of each file."""
+    tests: defaultdict[str, float] = defaultdict(float)
+    files: defaultdict[str, float] = defaultdict(float)
     for case in ET.parse(report).getroot().iter("testcase"):
-        times[f"{case.get('classname')}::{case.get('name')}"] += float(case.get("time", "0"))
-    return times
+        seconds, file = float(case.get("time", "0")), case.get("file", "")
+        tests[f"{file}::{case.get('name')}"] += seconds
+        files[file] += seconds
+    return tests, files
 
 
-def _run_tests(name: str) -> tuple[bool, dict[str, float]]:
+def _longest(seconds: dict[str, float], count: int) -> dict[str, float]:
+    ordered = sorted(seconds.items(), key=lambda each: -each[1])
+    return {name: round(taken, 2) for name, taken in ordered[:count]}
+
+
+def _run_tests(name: str) -> tuple[bool, Path | None]:
     STAGE_LISTS.mkdir(parents=True, exist_ok=True)
     report = STAGE_LISTS / f"{name}.xml"
     report.unlink(missing_ok=True)
-    options = (*BOUNDED, *TESTS[name], f"--junitxml={report}")
+    options = (*BOUNDED, *TESTS[name], f"--junitxml={report}", "-o", "junit_family=xunit1")
     passed = _run(
         "python", "-m", "pytest", *options, MOLDAU_TEST_LIST=str(STAGE_LISTS / f"{name}.json")
     )
-    return passed, seconds_of_tests(report) if report.exists() else {}
+    return passed, report if report.exists() else None
 
 
 def _run(program: str, *arguments: str, **environment: str) -> bool:

@@ -15,7 +15,7 @@ from moldau.client.producer import Producer
 from moldau.protocol.errors import ErrorCode
 from moldau.records.compression import Codec
 from tests.conformance import jars
-from tests.conformance.brokers import RunningBroker, run_apache
+from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import CODECS, Client, Row
 from tests.conformance.clients.librdkafka import Librdkafka
 from tests.conformance.clients.programs import java
@@ -30,14 +30,10 @@ ROWS = [
 
 
 @pytest.fixture(scope="module", params=["moldau", "apache"])
-def served(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningBroker]:
-    if request.param == "moldau":
-        yield request.getfixturevalue("broker")
-    else:
-        with run_apache(tmp_path_factory.mktemp("apache"), {}) as running:
-            yield running
+def served(request: pytest.FixtureRequest) -> RunningBroker:
+    name = "broker" if request.param == "moldau" else "plain_kafka"
+    running: RunningBroker = request.getfixturevalue(name)
+    return running
 
 
 @pytest.fixture(scope="module", params=["librdkafka", "java"])
