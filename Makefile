@@ -1,13 +1,12 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run demo check test fuzz soak asan bench clean
+.PHONY: help run demo check test ids fuzz soak asan bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(PYTHON) tools/bootstrap.py
 PYTEST := $(BIN)/python -m pytest
-# A test that hangs is ended, and says where.
-BOUNDED := -o faulthandler_timeout=1500 -o faulthandler_exit_on_timeout=true
+STAGES := $(BIN)/python -m tools.stages
 
 help:  ## Say what each target does
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -20,34 +19,29 @@ demo: python  ## Install, with Spark, and see a pipeline at work for a minute
 	@$(INSTALL) demo
 	@$(BIN)/moldau demo
 
-check: python  ## Format, lint, types, layers, tidiness and unit tests, in under a minute
+check: python  ## Format, lint, types, layers, tidiness and unit tests, in 90 seconds
 	@$(INSTALL) dev
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tools/tidy.py
-	$(PYTEST) -q -m "not long" tests/unit
+	@$(STAGES) lint unit
 
-test: check  ## All tests: check, oracles, other people's clients, a sample of every long proof
-	$(PYTEST) $(BOUNDED) -m long tests/unit
-	$(PYTEST) $(BOUNDED) --ignore=tests/unit --ignore=tests/spark tests
-	$(PYTEST) $(BOUNDED) -n 2 --dist loadfile tests/spark
+test: ready check  ## All tests: check, oracles, other people's clients, a sample of every long proof
+	@$(STAGES) peers spark alone
+
+ids: python  ## Say which tests a revision has in test or soak that are in neither now: BASE=main
+	@$(INSTALL) dev
+	@$(BIN)/python -m tools.test_ids $(or $(BASE),HEAD)
 
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
 	MOLDAU_EXPLORE=1 MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
 
-soak: python  ## The long proofs at full counts; results go to docs/proofs/
-	@$(INSTALL) dev
+soak: ready  ## The long proofs at full counts; results go to docs/proofs/
 	$(BIN)/python -m tools.soak
 
 asan: python  ## The kernels' tests and fuzzers under AddressSanitizer (docs/sanitizer.md)
 	@$(INSTALL) dev
 	tools/sanitize.sh
 
-bench: python  ## Measure against the peers; print ratios, store them in bench/results/
-	@$(INSTALL) dev
+bench: ready  ## Measure against the peers; print ratios, store them in bench/results/
 	$(BIN)/python -m bench
 
 clean:  ## Remove everything that the other targets made
@@ -56,6 +50,11 @@ clean:  ## Remove everything that the other targets made
 	find src -name '*.so' -delete
 	find src -name __pycache__ -prune -exec rm -r {} +
 	rm -f src/moldau/_native/*.c
+
+# What tests run beside ours: other people's clients, brokers and compilers.
+.PHONY: ready
+ready: python
+	@$(INSTALL) test
 
 .PHONY: python
 python:

@@ -5,10 +5,13 @@ leaves them out: tools/bootstrap.py builds them in place, where a second build i
 """
 
 import os
+import sys
 from glob import glob
+from itertools import count
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 WANTED = os.environ.get("MOLDAU_KERNELS") != "0"
 SANITIZE = os.environ.get("MOLDAU_SANITIZE")
@@ -28,7 +31,23 @@ extensions = [
     if WANTED
 ]
 
+
+class KernelBuild(build_ext):
+    """Says which kernel it compiles, and how many there are: it is silent for minutes otherwise."""
+
+    begun = count(1)
+
+    def build_extension(self, extension):
+        """Compile one; several threads do."""
+        name = extension.name.rpartition(".")[2]
+        line = f"moldau: compiling kernel {next(self.begun)} of {len(self.extensions)}: {name}\n"
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        super().build_extension(extension)
+
+
 setup(
+    cmdclass={"build_ext": KernelBuild},
     ext_modules=cythonize(
         extensions,
         nthreads=0,
@@ -40,5 +59,5 @@ setup(
             "initializedcheck": False,
             "freethreading_compatible": False,
         },
-    )
+    ),
 )

@@ -195,7 +195,7 @@ def _compact_theirs(root: Path, runs: int) -> float:
     copies = [_copy(root, f"theirs-{number}") for number in range(runs)]
     numbers = (0, NOW_MS, CONFIG.delete_retention_ms, SEGMENT_BYTES, KEYS_BYTES)
     directories = [copy / DIRECTORY for copy in copies]
-    printed = run("Compact", *map(str, (*numbers, *directories)), server=True)
+    printed = run("Compact", *map(str, (*numbers, *directories)), options=())
     for copy in copies:
         shutil.rmtree(copy)
     return min(int(line.split()[3]) for line in printed.splitlines()) / 1e9

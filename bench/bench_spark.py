@@ -15,8 +15,8 @@ from bench.spark_sink import sink
 from bench.spark_source import source
 from bench.spark_windows import windows
 from moldau.pipelines.session import get_session
-from tests.conformance import jars
 from tests.conformance.brokers import run_moldau
+from tools.peers import spark_connector
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
     "source": source,
@@ -29,7 +29,7 @@ def rows(only: str = "", records: int = RECORDS) -> Iterator[Row]:
     """Measure everything, or one of the parts."""
     if only and only not in PARTS:
         raise SystemExit(f"bench: spark has no {only}; there are {', '.join(PARTS)}")
-    spark = get_session("bench", configs={"spark.jars": jars.spark_connector()})
+    spark = get_session("bench", configs={"spark.jars": spark_connector()})
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name).resolve()
         with run_moldau(directory / "broker", PAGE_CACHE) as broker:

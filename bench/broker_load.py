@@ -23,8 +23,8 @@ from moldau.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from moldau.records.batch import build_batch
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.wire import LATEST, Wire
 
 HERE = Path(__file__).parent

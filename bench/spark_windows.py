@@ -18,7 +18,7 @@ from bench.row import Row
 from bench.spark_rows import START_MS, compared, fill, in_turns
 from bench.spark_source import tempfile_in
 from moldau import Consumer, Producer
-from tests.conformance import jars
+from tools.peers import streams_classpath
 
 STREAMS = "Kafka Streams 4.3.1"
 KEYS = 1000
@@ -156,7 +156,7 @@ def _counts(rows: DataFrame) -> DataFrame:
 def _streams(side: Side, directory: Path) -> Any:
     environment = {
         **os.environ,
-        "CLASSPATH": os.pathsep.join((jars.streams_classpath(), str(directory))),
+        "CLASSPATH": os.pathsep.join((streams_classpath(), str(directory))),
     }
     compiler = ["javac", "-d", str(directory), str(HERE / "WindowedCount.java")]
     subprocess.run(compiler, env=environment, check=True)

@@ -1,5 +1,7 @@
 """Hypothesis tries the same examples every time, and new ones when it is told to explore.
 
+A property has a few dozen of them; MOLDAU_PROPERTY_EXAMPLES says how many, for `make soak`.
+
 How long an example takes says more of the machine than of us, so it fails no test.
 """
 
@@ -10,8 +12,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.skips", "tests.collected", "tests.worker_groups"]
+
 settings.register_profile(
     "moldau",
+    max_examples=int(os.environ.get("MOLDAU_PROPERTY_EXAMPLES", "30")),
     derandomize="MOLDAU_EXPLORE" not in os.environ,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -15,7 +15,7 @@ from moldau.protocol.schema import Array, Field, FieldType, Message, Struct, Typ
 
 # A run that fails prints the example and a line that replays it.
 SETTINGS = settings(
-    max_examples=int(os.environ.get("MOLDAU_EXAMPLES", "10")),
+    max_examples=int(os.environ.get("MOLDAU_EXAMPLES", "4")),
     deadline=None,
     print_blob=True,
     suppress_health_check=list(HealthCheck),

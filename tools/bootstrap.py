@@ -1,8 +1,8 @@
-"""Make .venv ready for a Makefile target: `bootstrap.py run|demo|dev`.
+"""Make .venv ready for a Makefile target: `bootstrap.py run|demo|dev|test`.
 
 Runs on the machine's own Python with nothing installed, so it uses the standard library alone.
 What is already there is left alone: a second call compares a fingerprint and returns, but for
-bytecode, which follows the sources.
+bytecode, which follows the sources. What the machine lacks is named before anything is begun.
 """
 
 from __future__ import annotations
@@ -24,20 +24,52 @@ VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 NATIVE = ROOT / "src/moldau/_native"
 PYTHON_MIN = (3, 11)
-EXTRAS = {"run": "", "demo": " and Spark", "dev": " and the development tools"}
+EXTRAS = {
+    "run": "",
+    "demo": " and Spark",
+    "dev": " and the development tools",
+    "test": " and the development tools",
+}
+NEEDED_GB = {"run": 0.5, "demo": 2.0, "dev": 3.0, "test": 6.0}
+"""Free space for an installation, and for what tests write."""
+
+PACKAGES = {
+    "java": "default-jdk-headless",
+    "javac": "default-jdk-headless",
+    "mvn": "maven",
+    "node": "nodejs",
+    "npm": "npm",
+    "go": "golang-go",
+    "kcat": "kcat",
+    "mkfs.ext4": "e2fsprogs",
+    "mount": "mount",
+    "setpriv": "util-linux",
+    "bash": "bash",
+}
+"""Programs that tests run, and the packages of Debian that have them."""
+
+
+class MissingError(Exception):
+    """A program is not there; says what to install."""
 
 
 def main() -> int:
     """Install what the named target needs."""
     target = sys.argv[1]
-    if lines := missing():
+    if target == "test" and (packages := _absent_packages()) and _can_install():
+        _install_packages(packages)
+    lines = missing() + lacking_space(target)
+    if target == "test":
+        lines += missing_programs()
+    if lines:
         print("\n".join(f"moldau: {line}" for line in lines), file=sys.stderr)
         return 1
     if not (BIN / "python").exists():
         _say("creating .venv")
         _run(sys.executable, "-m", "venv", str(VENV))
         _run(str(BIN / "python"), "-m", "pip", "install", "-q", "--upgrade", "pip")
-    _once(target, [ROOT / "pyproject.toml"], lambda: _install(target))
+    kind = "dev" if target == "test" else target
+    _once(kind, [ROOT / "pyproject.toml"], lambda: _install(kind))
     sources = [ROOT / "setup.py", *NATIVE.glob("*.px?"), *NATIVE.glob("*.h")]
     _once("native", sorted(sources), _build)
     if target != "run" and not has_java():
@@ -45,6 +77,8 @@ def main() -> int:
     # An editable install has no bytecode, and where PYTHONDONTWRITEBYTECODE is set it never gets
     # any: compiling the sources would be a third of every start.
     _run(str(BIN / "python"), "-m", "compileall", "-q", str(ROOT / "src/moldau"))
+    if target == "test":
+        _run(str(BIN / "python"), "-m", "tools.peers")
     return 0
 
 
@@ -68,6 +102,58 @@ def missing() -> list[str]:
     except ImportError:
         found.append("no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)")
     return found
+
+
+def lacking_space(target: str) -> list[str]:
+    """Return a line if the disk is too full for what is not installed yet."""
+    if (VENV / f".{'dev' if target == 'test' else target}.stamp").exists():
+        return []
+    free_gb = shutil.disk_usage(ROOT).free / 1e9
+    needed_gb = NEEDED_GB[target]
+    if free_gb >= needed_gb:
+        return []
+    return [f"{free_gb:.1f} GB free on the disk of {ROOT.name}: make room, {needed_gb} GB are used"]
+
+
+def missing_programs() -> list[str]:
+    """Return a line for each program that tests run and this machine lacks."""
+    found = []
+    for program in PACKAGES:
+        try:
+            require(program)
+        except MissingError as error:
+            found.append(str(error))
+    return found
+
+
+def require(*programs: str) -> None:
+    """Raise an error that names the package if one of the programs is not there."""
+    for program in programs:
+        if not _has_program(program):
+            package = PACKAGES[program]
+            raise MissingError(
+                f"no {program}: install it (Debian, Ubuntu: apt-get install {package})"
+            )
+
+
+def _has_program(program: str) -> bool:
+    # Of users who are not root, the folder of administrators' programs is not on the path.
+    return bool(shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin"))
+
+
+def _absent_packages() -> list[str]:
+    return sorted({PACKAGES[program] for program in PACKAGES if not _has_program(program)})
+
+
+def _can_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _install_packages(packages: list[str]) -> None:
+    _say(f"installing {', '.join(packages)}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    _run("apt-get", "update", "-qq", **quiet)
+    _run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages, **quiet)
 
 
 def _install(target: str) -> None:
@@ -96,7 +182,7 @@ def _install_java() -> None:
 
 
 def _build() -> None:
-    _say("building the native kernels")
+    _say("building the native kernels, from Cython to C and from C to machine code: some minutes")
     jobs = f"-j{os.cpu_count() or 1}"
     _run(str(BIN / "python"), "setup.py", "-q", "build_ext", "--inplace", jobs)
 

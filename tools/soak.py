@@ -58,6 +58,11 @@ PROOFS = (
         "model of the log", ("tests/unit/log/test_log_model.py",), {"MOLDAU_LOG_EXAMPLES": "2000"}
     ),
     Proof(
+        "bugs planted in the log",
+        ("tests/unit/log/test_planted_bugs.py",),
+        {"MOLDAU_PLANT_EXAMPLES": "2000"},
+    ),
+    Proof(
         "model of a log directory",
         ("tests/unit/log/test_directory_model.py",),
         {"MOLDAU_DIRECTORY_SEEDS": "5000"},
@@ -66,6 +71,12 @@ PROOFS = (
         "model of logs that move",
         ("tests/unit/log/test_move_model.py",),
         {"MOLDAU_MOVING_SEEDS": "5000"},
+    ),
+    Proof(
+        "properties of the unit tests",
+        ("tests/unit",),
+        {"MOLDAU_PROPERTY_EXAMPLES": "1000", "MOLDAU_EXAMPLES": "50"},
+        "broker",
     ),
     Proof(
         "hostile frames",
@@ -168,6 +179,12 @@ PROOFS = (
         ("tests/conformance/test_exactly_once.py",),
         {"MOLDAU_WORKER_KILLS": "50"},
         "groups",
+    ),
+    Proof(
+        "model of the Spark sink",
+        ("tests/unit/pipelines/connector/test_sink_model.py",),
+        {"MOLDAU_SINK_SEEDS": "20000"},
+        "pipelines",
     ),
     Proof(
         "the Spark sink, killed at every point",

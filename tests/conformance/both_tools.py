@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.commands import script
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -57,5 +57,6 @@ class Tools:
         """Run both, and compare exit code and output; return the output."""
         code, text = self.ours(name, *words)
         their_code, their_text = self.theirs(name, *words)
-        assert (code, normal(text)) == (their_code, normal(their_text))
+        told = f"{name} {words}: ours\n{code} {text}\ntheirs\n{their_code} {their_text}"
+        assert (code, normal(text)) == (their_code, normal(their_text)), told
         return text

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.apache_kafka import FRUGAL, apache_kafka
+from tests.conformance.apache_kafka import apache_kafka
+from tests.conformance.jars import FRUGAL
 from tests.nodes import RunningNode
 
 IS_APACHE = os.environ.get("MOLDAU_CONFORMANCE_BROKER") == "apache"

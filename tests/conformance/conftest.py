@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.brokers import RunningBroker, run_broker
+from tests.conformance.brokers import RunningBroker, run_apache, run_broker
 from tests.wire import Wire
 
 
@@ -37,6 +37,13 @@ QUICK = {
 def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     """One broker for all tests of groups and transactions: let `broker` be this one."""
     with run_broker(tmp_path_factory.mktemp("quick"), QUICK) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def plain_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """Apache Kafka with its own settings, for all tests of a worker that want no others."""
+    with run_apache(tmp_path_factory.mktemp("kafka"), {}) as running:
         yield running
 
 

@@ -21,7 +21,6 @@ from moldau.runtime.disk import FileDisk
 from tests.conformance.apache_kafka import ApacheKafka
 from tests.unit.log.logs import TestLog
 
-CLIENT = Path(__file__).parent / "java" / "LogClient.java"
 FETCH_BYTES = 5000  # small, so that fetches begin and end anywhere in a transaction
 
 
@@ -120,7 +119,7 @@ def consume(
 ) -> dict[str, KafkaView]:
     """Read topics with Kafka's consumer, and look up timestamps."""
     arguments = ("read", kafka.bootstrap_servers, ",".join(topics), *map(str, timestamps))
-    lines = kafka.java(str(CLIENT), *arguments).splitlines()
+    lines = kafka.java("LogClient", *arguments).splitlines()
     return {
         topic: KafkaView([line[len(topic) + 1 :] for line in lines if line.startswith(f"{topic} ")])
         for topic in topics
@@ -130,4 +129,4 @@ def consume(
 def produce(kafka: ApacheKafka, topics: Sequence[str], *, seed: int, timestamp: int) -> None:
     """Fill topics with Kafka's producer."""
     arguments = ("produce", kafka.bootstrap_servers, ",".join(topics), str(seed), str(timestamp))
-    kafka.java(str(CLIENT), *arguments)
+    kafka.java("LogClient", *arguments)

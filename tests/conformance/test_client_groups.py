@@ -1,6 +1,5 @@
 """aiokafka, kafka-python, franz-go, kafkajs and kcat: groups, transactions, share groups."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib import import_module
@@ -21,7 +20,6 @@ from tests.conformance.answers.requests import fetch_offsets, of_group
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import GroupClient
 from tests.conformance.clients.programs import Program, franz_go
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
 from tests.wire import Wire
 
 MADE_BY = {
@@ -83,14 +81,12 @@ def committed(wire: Wire, group: str) -> dict[int, int]:
     }
 
 
-@needs(*GROUPS)
 def test_two_members_read_everything(client: GroupClient, name: str, wire: Wire) -> None:
     topic = fill(wire, f"group-{name}")
     assert client.read_as_group(topic, topic, len(PLACES)) == PLACES
     assert committed(wire, topic) == dict.fromkeys(range(PARTITIONS), RECORDS)
 
 
-@needs(*TRANSACTIONS)
 def test_transactions(client: GroupClient, name: str, broker: RunningBroker, wire: Wire) -> None:
     topic = f"transact-{name}"
     wire.create_topic(topic)
@@ -123,14 +119,12 @@ def read_committed(broker: RunningBroker, topic: str) -> list[bytes]:
     return values
 
 
-@needs(*CONSUMER_GROUPS)
 def test_franz_go_in_a_group_of_the_new_protocol(go: Program, wire: Wire) -> None:
     topic = fill(wire, "new-group-franz-go")
     assert set(go.ask("new-group", topic, topic, len(PLACES))) == PLACES
     assert committed(wire, topic) == dict.fromkeys(range(PARTITIONS), RECORDS)
 
 
-@needs(*SHARE_GROUPS)
 def test_franz_go_in_a_share_group(go: Program, wire: Wire) -> None:
     topic = fill(wire, "share-franz-go")
     reset = AlterableConfig(name="share.auto.offset.reset", config_operation=0, value="earliest")
@@ -143,10 +137,6 @@ def test_franz_go_in_a_share_group(go: Program, wire: Wire) -> None:
     assert read == {place: "2" if place == "0:0" else "1" for place in PLACES}
 
 
-@needs(*GROUPS)
-@pytest.mark.skipif(
-    shutil.which("kcat") is None, reason="there is no kcat on this machine (apt-get install kcat)"
-)
 def test_kcat(broker: RunningBroker, wire: Wire) -> None:
     topic = fill(wire, "group-kcat")
     settings = ("-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300")

@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.conformance import jars
 from tests.conformance.answers import consumer, offsets, share, transactions
 from tests.conformance.answers.questioner import Questioner, served_versions
 from tests.conformance.answers.setting import SETTINGS, prepare
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import run_broker
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
+from tests.conformance.jars import run_java
 from tests.wire import Wire, wait_for
 
-pytestmark = needs(*GROUPS, *CONSUMER_GROUPS, *TRANSACTIONS, *SHARE_GROUPS)
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 RECORD = re.compile(r" key: (\{.*\}) payload: (\{.*\}|<DELETE>)$")
 MARKER = " endTxnMarker: "
@@ -29,7 +26,6 @@ SNAPSHOT = 0
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a broker that has served groups and transactions, and was stopped."""
-    jars.server_classpath()
     directory = tmp_path_factory.mktemp("node")
     with run_broker(directory, SETTINGS) as broker:
         with Wire(broker.host, broker.port) as wire:

@@ -7,7 +7,7 @@ from struct import iter_unpack
 import pytest
 
 from moldau.log.config import LogConfig
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 from tests.conformance.sample_log import COORDINATOR_EPOCH, SMALL, SampleBatch, SampleLog
 
 APPEND_TIME = LogConfig(

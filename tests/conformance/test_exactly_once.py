@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -15,11 +14,11 @@ import pytest
 
 from moldau._native.records import Record
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.clients.programs import CACHE, HERE
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, TRANSACTIONS, needs
+from tests.conformance.clients.programs import HERE
 from tests.wire import Wire
+from tools.peers import franz_go
 
-pytestmark = [needs(*TRANSACTIONS), pytest.mark.long]
+pytestmark = pytest.mark.long
 KILLS = int(os.environ.get("MOLDAU_WORKER_KILLS", "3"))
 PARTITIONS = 4
 WORKERS = 3
@@ -127,8 +126,8 @@ def prepared(wire: Wire, topic: str) -> str:
 @pytest.mark.parametrize(
     "protocol",
     [
-        pytest.param("cooperative-sticky", marks=needs(*GROUPS)),
-        pytest.param("consumer", marks=needs(*CONSUMER_GROUPS)),
+        "cooperative-sticky",
+        "consumer",
     ],
 )
 def test_librdkafka(broker: RunningBroker, wire: Wire, tmp_path: Path, protocol: str) -> None:
@@ -144,17 +143,13 @@ def test_librdkafka(broker: RunningBroker, wire: Wire, tmp_path: Path, protocol:
 @pytest.mark.parametrize(
     "protocol",
     [
-        pytest.param("classic", marks=needs(*GROUPS)),
-        pytest.param("consumer", marks=needs(*CONSUMER_GROUPS)),
+        "classic",
+        "consumer",
     ],
 )
 def test_franz_go(broker: RunningBroker, wire: Wire, tmp_path: Path, protocol: str) -> None:
-    if shutil.which("go") is None:
-        pytest.skip("there is no go on this machine")
-    program = CACHE / "franz-go-copier"
-    subprocess.run(["go", "build", "-o", str(program), "./copier"], cwd=HERE / "go", check=True)
     topic = prepared(wire, f"once-franz-go-{protocol}")
-    command = (str(program), broker.bootstrap_servers)
+    command = (str(franz_go("./copier")), broker.bootstrap_servers)
     crew = Crew(command, topic, protocol, tmp_path / "output")
     try:
         check_exactly_once(broker, wire, crew)

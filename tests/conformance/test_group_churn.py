@@ -18,7 +18,6 @@ from moldau.protocol.messages.metadata import (
 )
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.churning import ClassicMember, NewMember, Small, Watch
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, needs
 from tests.wire import Wire
 
 SECONDS = float(os.environ.get("MOLDAU_CHURN_SECONDS", "8"))
@@ -137,12 +136,9 @@ class Churn:
         pytest.param(
             ClassicMember,
             {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 300},
-            marks=needs(*GROUPS),
             id="classic",
         ),
-        pytest.param(
-            NewMember, {"group.protocol": "consumer"}, marks=needs(*CONSUMER_GROUPS), id="consumer"
-        ),
+        pytest.param(NewMember, {"group.protocol": "consumer"}, id="consumer"),
     ],
 )
 def test_members_come_and_go(

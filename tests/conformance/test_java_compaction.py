@@ -75,7 +75,7 @@ def test_the_same_batches_stay(tmp_path: Path) -> None:
     for turn in range(3):  # the second sees delete horizons, the third sees them pass
         now_ms = NOW_MS + turn * RETENTION_MS
         numbers = (0, now_ms, RETENTION_MS, CONFIG.segment_bytes, 1 << 16)
-        run("Compact", *map(str, (*numbers, *folders)), server=True)
+        run("Compact", *map(str, (*numbers, *folders)))
         for seed, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
             other.disk = FileDisk(tmp_path / "theirs" / str(seed)).waiting()  # files have changed
             mine.last_records = last_records(mine)

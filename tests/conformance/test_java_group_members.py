@@ -1,10 +1,7 @@
 """What our members of classic groups say and share out, beside Kafka's own classes."""
 
-import os
 import random
-import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -21,10 +18,6 @@ from moldau.client.member_metadata import (
 from moldau.client.subscribers import Subscriber
 from moldau.kernel.ids import TopicPartition
 from tests.conformance import jars
-from tests.conformance.apache_kafka import FRUGAL
-
-PROGRAM = Path(__file__).parent / "java" / "GroupMembers.java"
-SECONDS_MAX = 60
 
 OWNED = [TopicPartition("rivers", n) for n in (2, 0)] + [TopicPartition("lakes", 7)]
 SUBSCRIPTIONS = [
@@ -35,17 +28,8 @@ SUBSCRIPTIONS = [
 
 
 def _ask(lines: Sequence[str]) -> list[str]:
-    done = subprocess.run(
-        ["java", *FRUGAL, str(PROGRAM)],
-        env={**os.environ, "CLASSPATH": jars.client_classpath()},
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        timeout=SECONDS_MAX,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    typed = "".join(f"{line}\n" for line in lines)
+    return jars.run("GroupMembers", typed=typed).splitlines()
 
 
 def test_what_is_said_has_javas_bytes() -> None:

@@ -18,10 +18,8 @@ from moldau.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from tests.conformance import jars
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.serving import GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
+from tests.conformance.jars import run_java
 from tests.wire import Wire, wait_for
 
 TOOLS = "org.apache.kafka.tools"
@@ -31,13 +29,6 @@ TRANSACTIONS_TOOL = f"{TOOLS}.TransactionsCommand"
 HEAD = re.compile(r"[A-Z-]{3,}$|TransactionalId|CoordinatorId|ProducerId")
 TIME = 1_700_000_000_000
 SECONDS_MAX = 60
-
-pytestmark = needs(*GROUPS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _java() -> None:
-    jars.server_classpath()
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +169,6 @@ def test_consumer_groups(tools: Tools, wire: Wire) -> None:
     assert group not in tools.run(GROUPS_TOOL, "--list").split()
 
 
-@needs(*SHARE_GROUPS)
 def test_share_groups(tools: Tools, wire: Wire) -> None:
     topic = group = "tool-share"
     fill(wire, topic, 1)
@@ -200,7 +190,6 @@ def test_share_groups(tools: Tools, wire: Wire) -> None:
     assert "was successful" in tools.run(SHARE_TOOL, "--delete", *here)
 
 
-@needs(*TRANSACTIONS)
 def test_transactions(tools: Tools, wire: Wire) -> None:
     topic = name = "tool-transactions"
     fill(wire, topic, 1)

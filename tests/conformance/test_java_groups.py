@@ -7,16 +7,12 @@ import pytest
 from moldau._native.records import Record
 from tests.conformance import jars
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.clients.programs import HERE, Program
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
+from tests.conformance.clients.programs import Program
 from tests.wire import Wire
 
 PARTITIONS = 6
 TIME = 1_700_000_000_000
-EVERY_PROTOCOL = [
-    pytest.param(name, marks=needs(*(CONSUMER_GROUPS if name == "consumer" else GROUPS)))
-    for name in ("eager", "cooperative", "consumer")
-]
+EVERY_PROTOCOL = ("eager", "cooperative", "consumer")
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +22,7 @@ def broker(quick_broker: RunningBroker) -> RunningBroker:
 
 @pytest.fixture(scope="module")
 def java(broker: RunningBroker) -> Iterator[Program]:
-    command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", jars.client_classpath()]
-    program = Program([*command, str(HERE / "java" / "Groups.java")], broker.bootstrap_servers)
+    program = Program(jars.command("Groups"), broker.bootstrap_servers)
     yield program
     program.close()
 
@@ -72,7 +67,6 @@ def test_a_static_member_comes_back(java: Program, wire: Wire, protocol: str) ->
 
 
 @pytest.mark.parametrize("protocol", EVERY_PROTOCOL)
-@needs(*TRANSACTIONS)
 def test_consumes_transforms_and_produces(java: Program, wire: Wire, protocol: str) -> None:
     topic = f"java-transform-{protocol}"
     fill(wire, topic, 40)
@@ -81,14 +75,12 @@ def test_consumes_transforms_and_produces(java: Program, wire: Wire, protocol: s
     assert java.ask(*words) == [f"copied\t{40 * PARTITIONS}", "twice\t0"]
 
 
-@needs(*TRANSACTIONS)
 def test_a_second_producer_fences_the_first(java: Program, wire: Wire) -> None:
     wire.create_topic("java-fence")
     assert java.ask("fence", "java-fence") == ["fenced"]
 
 
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
-@needs(*SHARE_GROUPS)
 def test_shares(java: Program, wire: Wire, mode: str) -> None:
     topic = f"java-queue-{mode}"
     fill(wire, topic, 20)
@@ -100,7 +92,6 @@ def test_shares(java: Program, wire: Wire, mode: str) -> None:
     ]
 
 
-@needs(*GROUPS, *TRANSACTIONS)
 def test_administers_groups_and_transactions(java: Program, wire: Wire) -> None:
     topic = "java-administered"
     fill(wire, topic, 5)

@@ -1,6 +1,5 @@
 """A directory is Moldau's or Apache Kafka's, never both's."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from moldau.runtime.directory_lock import DirectoryInUseError, DirectoryLock
-
-PROGRAM = Path(__file__).with_name("HoldLock.java")
+from tests.conformance import jars
 
 
 @contextmanager
 def java(lock_file: Path) -> Iterator[tuple[str, int]]:
     """Run a Java program that wants the lock; yield what it said, and its process id."""
-    if not shutil.which("javac"):
-        pytest.skip("needs a JDK")
-    command = ["java", "-XX:TieredStopAtLevel=1", str(PROGRAM), str(lock_file)]
+    command = jars.command("HoldLock", str(lock_file))
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

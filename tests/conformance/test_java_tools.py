@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 
 from moldau._native.records import Record
-from tests.conformance import jars
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.wire import Wire
 
 TOOLS = "org.apache.kafka.tools"
 TIME = 1_700_000_000_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _java() -> None:
-    jars.server_classpath()
 
 
 class Tools:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 import moldau
-from tests.conformance import jars
 from tests.conformance.both_tools import Tools
 from tests.conformance.brokers import run_broker
 
@@ -29,7 +28,6 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    jars.server_classpath()
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
     directory = tmp_path_factory.mktemp("broker")
     with run_broker(directory, settings) as running:

@@ -12,13 +12,9 @@ import pytest
 
 from moldau._native.records import Record
 from tests.conformance import jars
-from tests.conformance.apache_kafka import FRUGAL
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.clients.programs import HERE
-from tests.conformance.serving import GROUPS, TRANSACTIONS, needs
 from tests.wire import Wire, wait_for
 
-pytestmark = needs(*GROUPS, *TRANSACTIONS)
 TIME = 1_700_000_000_000
 WORDS = ("the", "broker", "keeps", "what", "a", "client", "wrote", "and", "gives", "it", "back")
 SECONDS_MAX = 90
@@ -32,10 +28,9 @@ def broker(quick_broker: RunningBroker) -> RunningBroker:
 @contextmanager
 def word_count(broker: RunningBroker, directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """Run the program; it is killed at the end if it has not ended."""
-    command = ["java", *FRUGAL, "-cp", jars.streams_classpath(), str(HERE / "java/WordCount.java")]
     with (directory / "output").open("a") as output:
         process = subprocess.Popen(
-            [*command, broker.bootstrap_servers, "word-count", str(directory)],
+            jars.command("WordCount", broker.bootstrap_servers, "word-count", str(directory)),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

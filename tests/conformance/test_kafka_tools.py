@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import jars
 from tests.conformance.both_tools import Tools
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.sample_log import SampleLog
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _java() -> None:
-    jars.server_classpath()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """kcat, with its distribution's librdkafka: produces, consumes, looks up, lists."""
 
 import json
-import shutil
 import subprocess
 import time
 
@@ -12,10 +11,6 @@ from moldau.records.compression import Codec
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import ACKS, CODECS
 from tests.wire import Wire
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("kcat") is None, reason="there is no kcat on this machine (apt-get install kcat)"
-)
 
 LINES = [f"key {n % 7}:value number {n} " + "of many " * 8 for n in range(200)]
 TIME = 1_700_000_000_000

@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition, admin
 
 from moldau._native.records import Record
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.serving import CONSUMER_GROUPS, GROUPS, SHARE_GROUPS, TRANSACTIONS, needs
 from tests.wire import Wire
 
 SECONDS_MAX = 60
@@ -27,10 +26,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     },
     "consumer": {"group.protocol": "consumer"},
 }
-EVERY_PROTOCOL = [
-    pytest.param(name, marks=needs(*(CONSUMER_GROUPS if name == "consumer" else GROUPS)))
-    for name in PROTOCOLS
-]
+EVERY_PROTOCOL = tuple(PROTOCOLS)
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +209,6 @@ def test_a_pattern_finds_a_new_topic(broker: RunningBroker, wire: Wire, protocol
         }
 
 
-@needs(*GROUPS, "describe_groups", "list_groups", "delete_groups")
 def test_administers_groups(broker: RunningBroker, wire: Wire) -> None:
     topic = "administered"
     fill(wire, topic, 5)
@@ -272,7 +267,6 @@ def transactional(broker: RunningBroker, name: str, **config: Any) -> Producer:
     return producer
 
 
-@needs(*TRANSACTIONS)
 def test_transactions(broker: RunningBroker, wire: Wire) -> None:
     topic = "transactions"
     wire.create_topic(topic)
@@ -291,7 +285,6 @@ def test_transactions(broker: RunningBroker, wire: Wire) -> None:
     assert set(kept) <= set(read)
 
 
-@needs(*TRANSACTIONS)
 def test_a_second_producer_fences_the_first(broker: RunningBroker, wire: Wire) -> None:
     topic = "fenced"
     wire.create_topic(topic)
@@ -310,7 +303,6 @@ def test_a_second_producer_fences_the_first(broker: RunningBroker, wire: Wire) -
 
 
 @pytest.mark.parametrize("protocol", EVERY_PROTOCOL)
-@needs(*TRANSACTIONS)
 def test_offsets_in_transactions(broker: RunningBroker, wire: Wire, protocol: str) -> None:
     topic = f"sent-offsets-{protocol}"
     fill(wire, topic, 5)
@@ -332,7 +324,6 @@ def test_offsets_in_transactions(broker: RunningBroker, wire: Wire, protocol: st
         assert found.offset == 4
 
 
-@needs(*TRANSACTIONS)
 def test_a_transaction_timeout_that_is_too_long_is_refused(broker: RunningBroker) -> None:
     with pytest.raises(confluent_kafka.KafkaException) as caught:
         transactional(broker, "patient", **{"transaction.timeout.ms": 900_001})
@@ -341,7 +332,6 @@ def test_a_transaction_timeout_that_is_too_long_is_refused(broker: RunningBroker
 
 
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
-@needs(*SHARE_GROUPS)
 def test_shares(broker: RunningBroker, wire: Wire, mode: str) -> None:
     """Members of a share group read every record once, and a released one again."""
     topic = f"shared-{mode}"

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import confluent_kafka
 import pytest
 
 from moldau._native.records import Record, read_batches
@@ -27,8 +28,6 @@ from moldau.protocol.messages.produce import (
 from moldau.protocol.schema import Message
 from moldau.records.batch import build_batch, read_records, validate
 from moldau.records.compression import Codec
-
-confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 # Versions that the mock cluster has, from before topics had ids.
 FETCH_VERSION, METADATA_VERSION, PRODUCE_VERSION = 11, 7, 7

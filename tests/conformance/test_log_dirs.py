@@ -26,9 +26,8 @@ from moldau.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
 )
 from moldau.records.batch import read_records
-from tests.conformance import jars
-from tests.conformance.apache_kafka import run_java
 from tests.conformance.brokers import RunningBroker, run_apache, run_moldau
+from tests.conformance.jars import run_java
 from tests.wire import Wire
 
 DEADLINE_SECONDS = 30
@@ -37,11 +36,6 @@ LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 TIME = 1_700_000_000_000
 COUNT = 30
 KINDS = ("apache", "moldau")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _java() -> None:
-    jars.server_classpath()
 
 
 class Directories:

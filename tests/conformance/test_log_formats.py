@@ -112,11 +112,11 @@ def test_kafka_reads_ours(tmp_path: Path) -> None:
         "clean 42",
         f"meta MetaProperties(version=1, clusterId={meta.cluster_id}, nodeId=4, {directory})",
     ]
-    assert run("LogFormats", "read", str(tmp_path), server=True).splitlines() == expected
+    assert run("LogFormats", "read", str(tmp_path)).splitlines() == expected
 
 
 def test_we_read_kafkas(tmp_path: Path) -> None:
-    run("LogFormats", "write", str(tmp_path), server=True)
+    run("LogFormats", "write", str(tmp_path))
     disk = MemoryDisk()
     for path in tmp_path.iterdir():
         disk.append(path.name, [path.read_bytes()])
@@ -271,7 +271,7 @@ def test_kafka_judges_batches_as_we_do(tmp_path: Path, seed: int) -> None:
     (tmp_path / "script").write_text("\n".join(script.lines))
     (tmp_path / "batches").write_bytes(b"".join(script.batches))
     arguments = (str(tmp_path / "script"), str(tmp_path / "batches"), str(tmp_path))
-    printed = run("ProducerVerdicts", *arguments, server=True).splitlines()
+    printed = run("ProducerVerdicts", *arguments).splitlines()
     for number, (verdict, ours) in enumerate(zip(printed, script.verdicts, strict=True)):
         assert verdict == ours, f"seed {seed}, line {number}: {script.lines[number]}"
 

@@ -18,13 +18,12 @@ from moldau.protocol.stored.cluster_metadata import (
     RemoveAccessControlEntryRecord,
     UserScramCredentialRecord,
 )
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 from tests.unit.controller.cluster import TestCluster
 from tests.unit.controller.test_configs import CLICKS, DELETE, SET, change
 from tests.unit.controller.test_features import SAFE, update
 from tests.unit.controller.test_topics import add_partitions, elect, reassign
 
-JAVA = Path(__file__).parent / "java" / "ImageOracle.java"
 LEVEL = 30  # the highest of Apache Kafka 4.3.1
 
 
@@ -142,7 +141,7 @@ def kafka_snapshot(folder: Path, values: list[bytes]) -> list[Message]:
     """Let Kafka replay records; return those of its snapshot."""
     given, written = folder / "given", folder / "written"
     given.write_bytes(b"".join(len(value).to_bytes(4) + value for value in values))
-    done = run_java(folder, str(JAVA), str(given), str(written))
+    done = run_java(folder, "ImageOracle", str(given), str(written))
     assert done.returncode == 0, done.stderr
     data = written.read_bytes()
     records = []

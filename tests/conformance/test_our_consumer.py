@@ -12,6 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 import confluent_kafka
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -21,7 +23,7 @@ from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import ClosedError, ConfigError, KafkaError, NoOffsetError
 from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
-from tests.conformance.brokers import RunningBroker, run_apache
+from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import CODECS, Client, Row
 from tests.conformance.clients.librdkafka import Librdkafka
 from tests.conformance.clients.programs import java
@@ -399,18 +401,11 @@ def test_ctrl_c_ends_a_poll(broker: RunningBroker, wire: Wire) -> None:
     assert (output, errors, process.returncode) == ("interrupted\n", "", 0)
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """Apache Kafka, because it has transactions."""
-    with run_apache(tmp_path_factory.mktemp("kafka"), {}) as running:
-        yield running
-
-
-def test_read_committed_leaves_out_what_was_aborted(kafka: RunningBroker) -> None:
-    with Admin(kafka.bootstrap_servers) as admin:
+def test_read_committed_leaves_out_what_was_aborted(plain_kafka: RunningBroker) -> None:
+    with Admin(plain_kafka.bootstrap_servers) as admin:
         admin.create_topic("read-committed", 1)
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": "conformance"}
+        {"bootstrap.servers": plain_kafka.bootstrap_servers, "transactional.id": "conformance"}
     )
     producer.init_transactions(30)
     expected: list[bytes | None] = []
@@ -428,7 +423,9 @@ def test_read_committed_leaves_out_what_was_aborted(kafka: RunningBroker) -> Non
     producer.produce("read-committed", b"open")
     producer.flush()
     with Consumer(
-        kafka.bootstrap_servers, auto_offset_reset="earliest", isolation_level="read_committed"
+        plain_kafka.bootstrap_servers,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
     ) as consumer:
         consumer.assign_topics("read-committed")
         assert _values(consumer, len(expected)) == expected
@@ -440,20 +437,18 @@ def test_read_committed_leaves_out_what_was_aborted(kafka: RunningBroker) -> Non
         while len(rows) < len(expected):
             rows += pa.table(consumer.poll_arrow(30_000)).column("value").to_pylist()
         assert rows == expected
-    with Consumer(kafka.bootstrap_servers, auto_offset_reset="earliest") as consumer:
+    with Consumer(plain_kafka.bootstrap_servers, auto_offset_reset="earliest") as consumer:
         consumer.assign_topics("read-committed")
         assert _values(consumer, 21) == [*(b"%d" % k for k in range(20)), b"open"]
     producer.abort_transaction(30)
 
 
 def test_polars_and_duckdb_take_arrow_records(wire: Wire, consumer: Consumer) -> None:
-    polars = pytest.importorskip("polars")
-    duckdb = pytest.importorskip("duckdb")
     wire.create_topic("read-frames")
     wire.produce("read-frames", _numbered(5))
     consumer.assign_topics("read-frames")
     records = consumer.poll_arrow(30_000)
-    frame = polars.DataFrame(records)
+    frame = pl.DataFrame(records)
     assert frame["value"].to_list() == [b"0", b"1", b"2", b"3", b"4"]
     assert frame["topic"].unique().to_list() == ["read-frames"]
     found = duckdb.sql('select topic, max("offset"), count(*) from records group by topic')

@@ -1,6 +1,5 @@
 """What our producer writes, to our broker and to Apache Kafka 4.3.1, is read by everybody else."""
 
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from moldau.client.producer import Producer
 from moldau.protocol.errors import ErrorCode
 from moldau.records.compression import Codec
 from tests.conformance import jars
-from tests.conformance.brokers import RunningBroker, run_apache
+from tests.conformance.brokers import RunningBroker
 from tests.conformance.clients.client import CODECS, Client, Row
 from tests.conformance.clients.librdkafka import Librdkafka
 from tests.conformance.clients.programs import java
@@ -31,14 +30,10 @@ ROWS = [
 
 
 @pytest.fixture(scope="module", params=["moldau", "apache"])
-def served(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningBroker]:
-    if request.param == "moldau":
-        yield request.getfixturevalue("broker")
-    else:
-        with run_apache(tmp_path_factory.mktemp("apache"), {}) as running:
-            yield running
+def served(request: pytest.FixtureRequest) -> RunningBroker:
+    name = "broker" if request.param == "moldau" else "plain_kafka"
+    running: RunningBroker = request.getfixturevalue(name)
+    return running
 
 
 @pytest.fixture(scope="module", params=["librdkafka", "java"])
@@ -131,17 +126,8 @@ def test_keys_go_where_librdkafka_sends_them(served: RunningBroker, wire: Wire, 
 
 def test_the_hash_is_javas() -> None:
     keys = _keys(500)
-    done = subprocess.run(
-        ["java", "-cp", jars.client_classpath(), str(HERE / "java" / "Murmur2.java")],
-        input="".join(key.hex() + "\n" for key in keys),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert [murmur2(key) for key in keys] == [
-        int(line) % (1 << 32) for line in done.stdout.splitlines()
-    ]
+    said = jars.run("Murmur2", typed="".join(key.hex() + "\n" for key in keys))
+    assert [murmur2(key) for key in keys] == [int(line) % (1 << 32) for line in said.splitlines()]
 
 
 def _keys(count: int) -> list[bytes]:

@@ -2,10 +2,8 @@
 
 import random
 import re
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from moldau.metadata.settings.allowed import THROTTLED_REPLICAS
 from moldau.metadata.settings.broker import OwnSettings
@@ -46,17 +44,7 @@ LONE_BACKSLASH = re.compile(r"(^|[\r\n])[ \t\f]*\\(?=[\r\n]|$)")
 
 
 def java(lines: list[str]) -> list[str]:
-    source = Path(__file__).parent / "java" / "SettingValues.java"
-    done = subprocess.run(
-        ["java", "-cp", jars.server_classpath(), str(source)],
-        input="".join(lines),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=120,
-        check=True,
-        text=True,
-    )
-    return done.stdout.splitlines()
+    return jars.run("SettingValues", typed="".join(lines)).splitlines()
 
 
 def encode(text: str) -> str:

@@ -1,22 +1,21 @@
 """Share consumers of others: Kafka's own, librdkafka's, and the tool that describes groups."""
 
-import os
 import re
 import secrets
 import subprocess
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 
 from moldau._native.records import Record
 from tests.conformance import jars
-from tests.conformance.apache_kafka import FRUGAL, run_java
 from tests.conformance.brokers import RunningBroker
+from tests.conformance.jars import run_java
 from tests.share_members import configure
 from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
-READER = Path(__file__).parent / "java" / "ShareReader.java"
 SECONDS_MAX = 60
 
 
@@ -39,8 +38,7 @@ def start_reader(
     broker: RunningBroker, group: str, topic: str, count: int
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["java", *FRUGAL, str(READER), broker.bootstrap_servers, group, topic, str(count)],
-        env={**os.environ, "CLASSPATH": jars.client_classpath()},
+        jars.command("ShareReader", broker.bootstrap_servers, group, topic, str(count)),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -66,7 +64,6 @@ def test_kafkas_share_consumer(
         (2, "reject", 1),
         (3, "two", 1),
     ]
-    jars.server_classpath()
 
     def tool(*arguments: str) -> str:
         name = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
@@ -83,9 +80,6 @@ def test_kafkas_share_consumer(
 
 
 def test_librdkafkas_share_consumer(broker: RunningBroker, wire: Wire, group: str) -> None:
-    confluent_kafka = pytest.importorskip("confluent_kafka")
-    if not hasattr(confluent_kafka, "ShareConsumer"):
-        pytest.skip("this confluent-kafka has no share consumer")
     values = [f"value {n}" for n in range(50)]
     topic = produce(wire, *values)
     consumer = confluent_kafka.ShareConsumer(

@@ -1,7 +1,6 @@
 """SQL at Apache Kafka: a server, its catalog and its takeover, small questions, and views."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,16 @@ from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.views.view import View
 from tests.commands import moldau
-from tests.conformance.apache_kafka import apache_kafka
+from tests.conformance.brokers import RunningBroker
 from tests.sql_servers import DEADLINE_SECONDS, check_takeover, sql_process, wait_until
 
 DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def servers(plain_kafka: RunningBroker) -> str:
     """With Kafka's own settings: a group's first member waits for others, for three seconds."""
-    with apache_kafka(tmp_path_factory.mktemp("kafka"), {}) as kafka:
-        yield f"127.0.0.1:{kafka.port}"
+    return plain_kafka.bootstrap_servers
 
 
 def test_a_killed_server_is_replaced(servers: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from moldau.client.admin import Admin
 from tests.conformance import jars
 from tests.conformance.brokers import RunningBroker, run_moldau
-from tests.conformance.clients.programs import HERE
 
 DEFAULT_TIMEOUT_MS = 60_000
 SECONDS_MAX = 90
@@ -18,10 +17,8 @@ SECONDS_MAX = 90
 def start(broker: RunningBroker, topic: str) -> subprocess.Popen[str]:
     with Admin(broker.bootstrap_servers) as admin:
         admin.create_topic(topic)
-    options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", jars.client_classpath())
-    program = str(HERE / "java" / "TwoPhase.java")
     return subprocess.Popen(
-        ["java", *options, program, broker.bootstrap_servers, topic],
+        jars.command("TwoPhase", broker.bootstrap_servers, topic),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

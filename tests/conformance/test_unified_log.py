@@ -18,10 +18,9 @@ from moldau.records.batch import TRANSACTIONAL, build_batch, validate
 from moldau.records.compression import Codec
 from moldau.records.control import build_end_transaction
 from moldau.runtime.disk import FileDisk
-from tests.conformance.apache_kafka import run_java
+from tests.conformance.jars import run_java
 from tests.unit.log.logs import DIRECTORY, START_MS, TestLog
 
-MOVES = Path(__file__).parent / "java" / "LogMoves.java"
 STEPS = 1500
 ISOLATIONS = {
     "LOG_END": Isolation.LOG_END,
@@ -320,7 +319,7 @@ def test_the_same_script_has_the_same_answers(tmp_path: Path, name: str) -> None
     (tmp_path / "data").write_bytes(script.data)
     theirs = tmp_path / "theirs" / DIRECTORY
     arguments = [str(theirs), str(tmp_path / "script"), str(tmp_path / "data")]
-    done = run_java(tmp_path, str(MOVES), *arguments, *settings_of(config))
+    done = run_java(tmp_path, "LogMoves", *arguments, *settings_of(config))
     assert done.returncode == 0, done.stderr
     answers = done.stdout.splitlines()
     for number, line in enumerate(script.lines):

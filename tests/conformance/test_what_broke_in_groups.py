@@ -36,7 +36,6 @@ from moldau.protocol.messages.sync_group import SyncGroupResponse
 from moldau.records.batch import read_records
 from tests.conformance.answers.requests import commit, fetch_offsets, join, sync
 from tests.conformance.brokers import RunningBroker
-from tests.conformance.serving import GROUPS, TRANSACTIONS, needs
 from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
@@ -56,7 +55,6 @@ def find_coordinator(wire: Wire, key_type: int) -> None:
     wait_for(lambda: not wire.call(request, FindCoordinatorResponse, 3).error_code)
 
 
-@needs(*GROUPS)
 @pytest.mark.parametrize("metadata", ["", "plain", "ž ∞", "x" * 4096, '{"a": [1, 2]}'])
 def test_offset_commit_metadata_comes_back(wire: Wire, metadata: str) -> None:
     find_coordinator(wire, GROUP_KEY)
@@ -77,7 +75,6 @@ def test_offset_commit_metadata_comes_back(wire: Wire, metadata: str) -> None:
         assert (row.committed_offset, row.metadata, row.error_code) == (17, metadata, 0)
 
 
-@needs(*GROUPS)
 def test_no_unknown_member_while_many_rebalance(broker: RunningBroker, wire: Wire) -> None:
     """Members that join at once, over and over, are never told that they are unknown."""
     find_coordinator(wire, GROUP_KEY)
@@ -161,7 +158,6 @@ def fetch(wire: Wire, topic: str, isolation: int) -> tuple[list[bytes], int, int
     return values, row.last_stable_offset, row.high_watermark
 
 
-@needs(*TRANSACTIONS)
 def test_aborted_records_are_invisible_to_read_committed(broker: RunningBroker, wire: Wire) -> None:
     topic = "broke-aborted"
     wire.create_topic(topic)
@@ -191,7 +187,6 @@ def test_aborted_records_are_invisible_to_read_committed(broker: RunningBroker, 
     assert fetch(wire, topic, 1)[0] == kept
 
 
-@needs(*TRANSACTIONS)
 @pytest.mark.parametrize(
     ("timeout_ms", "error"),
     [
@@ -216,7 +211,6 @@ def test_transaction_timeouts_are_validated(wire: Wire, timeout_ms: int, error: 
     assert ask() == error
 
 
-@needs(*TRANSACTIONS)
 def test_end_txn_has_the_versions_that_librdkafka_asks_for(
     broker: RunningBroker, wire: Wire
 ) -> None:

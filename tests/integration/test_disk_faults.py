@@ -22,6 +22,8 @@ WRITER = Path(__file__).with_name("disk_writer.py")
 LOSSES = int(os.environ.get("MOLDAU_POWER_LOSSES", "3"))
 KILLS = int(os.environ.get("MOLDAU_KILLS", "3"))
 
+pytestmark = pytest.mark.alone
+
 
 def test_synced_content_and_names_survive_a_power_loss(tmp_path):
     with PowerLossVolume(tmp_path) as volume:

@@ -108,8 +108,8 @@ class Healthy(threading.Thread):
             self._wire.close()
 
 
+@pytest.mark.alone
 @pytest.mark.long
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 def test_hostile_frames_beside_a_healthy_client(tmp_path: Path) -> None:
     print(f"MOLDAU_FUZZ_SEED={SEED} MOLDAU_HOSTILE_FRAMES={FRAMES}")  # noqa: T201 - to run it again
     # The two clients share an interpreter, and are not what is tested.

@@ -23,6 +23,8 @@ P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 CONFIG = LogConfig(segment_bytes=1 << 20)
 VALUE = b"v" * 50_000
 
+pytestmark = pytest.mark.alone
+
 
 async def values(store: LogStore, partition: TopicPartition) -> list[bytes]:
     """Read everything that a consumer sees."""

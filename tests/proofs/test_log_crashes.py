@@ -17,7 +17,7 @@ LOSSES = int(os.environ.get("MOLDAU_POWER_LOSSES", "2"))
 ROUNDS_PER_DIRECTORY = 20
 DEADLINE_SECONDS = 60
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.alone, pytest.mark.long]
 
 
 class Log:

@@ -9,11 +9,20 @@ import pytest
 from moldau.pipelines.session import get_session
 from moldau.testing.broker import Broker
 from tests.spark.small_session import JAVA_OPTIONS, SMALL
+from tools.peers import spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.spark.apps import Apps
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_start() -> Iterator[None]:
+    """Let every Spark start quickly, those in processes of their own among them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", spark_options())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,9 @@ from tests.spark.queries import fill
 from tests.spark.reading import open_transactions, read
 from tests.spark.windowed_totals import WINDOW_SECONDS
 
-KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "5"))
+KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "2"))
 RESTARTS = int(os.environ.get("MOLDAU_PIPELINE_RESTARTS", "1"))
-BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "50"))
+BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "20"))
 SECONDS_MAX = 600
 BATCH_RECORDS = 200
 PARTITIONS = 2

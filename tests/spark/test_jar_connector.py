@@ -5,9 +5,9 @@ from typing import Any
 
 from moldau import Producer, Record
 from moldau.testing.broker import Broker
-from tests.conformance import jars
 from tests.spark.own_process import run_program
 from tests.spark.reading import read
+from tools.peers import spark_connector
 
 
 def fill(servers: str) -> None:
@@ -58,9 +58,7 @@ def test_it_reads_and_writes(broker: Broker, tmp_path: Path) -> None:
     for topic in ("read", "transactions", "written", "streamed", "moving", "moved"):
         broker.create_topic(topic, partitions=3)
     fill(servers)
-    found: Any = run_program(
-        "tests.spark.jar_queries", jars.spark_connector(), servers, str(tmp_path)
-    )
+    found: Any = run_program("tests.spark.jar_queries", spark_connector(), servers, str(tmp_path))
     # A query goes on with the other connector, and back again.
     assert sorted(map(int, found.pop("moved"))) == list(range(30))
     source = read(servers, "read")

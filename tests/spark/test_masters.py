@@ -8,11 +8,11 @@ import pytest
 
 from moldau.pipelines.java import use_java
 from moldau.testing.broker import Broker
-from tests.spark.older_spark import OLDER, older_python
 from tests.spark.own_process import run_program
 from tests.spark.queries import fill
 from tests.spark.reading import open_transactions, read_values
 from tests.spark.standalone import standalone_cluster
+from tools.peers import OLDER_SPARK, older_python
 
 CLASSIC = "pyspark.sql.session"
 CONNECT = "pyspark.sql.connect.session"
@@ -61,4 +61,4 @@ def test_spark_connect(broker: Broker, topic: str, tmp_path: Path) -> None:
 
 def test_the_oldest_pyspark(broker: Broker, topic: str, tmp_path: Path) -> None:
     found = check_on("local[2]", broker, topic, tmp_path, older_python())
-    assert str(found["version"]).startswith(OLDER)
+    assert str(found["version"]).startswith(OLDER_SPARK)

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from moldau import Admin
-from tests.conformance.apache_kafka import FRUGAL
 from tests.conformance.brokers import run_apache
+from tests.conformance.jars import FRUGAL
 from tests.spark.reading import open_transactions, read_values
 
 

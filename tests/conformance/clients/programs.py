@@ -5,21 +5,17 @@ a line. The answer is lines, the last of them `.`, or `! ` and what went wrong.
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Timer
 
-import pytest
-
 from tests.conformance import jars
 from tests.conformance.clients.client import FETCH_WAIT_MS, Acks, ClientError, Row
+from tools import peers
 
 HERE = Path(__file__).parents[1]
-CACHE = jars.ROOT / ".cache"
 ANSWER_SECONDS_MAX = 90
-INSTALL_SECONDS_MAX = 600
 
 
 class Program:
@@ -110,43 +106,15 @@ class Program:
 
 def java(servers: str) -> Program:
     """Kafka's own client, 4.4.0."""
-    classpath = jars.client_classpath()
-    program = str(HERE / "java" / "Client.java")
-    return Program(
-        ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", classpath, program], servers
-    )
+    return Program(jars.command("Client"), servers)
 
 
 def franz_go(servers: str) -> Program:
     """franz-go, built with the modules that go.sum names."""
-    if shutil.which("go") is None:
-        pytest.skip("there is no go on this machine")
-    program = CACHE / "franz-go"
-    _install("go", "mod", "download", cwd=HERE / "go")
-    subprocess.run(["go", "build", "-o", str(program), "."], cwd=HERE / "go", check=True)
-    return Program([str(program)], servers)
+    return Program([str(peers.franz_go())], servers)
 
 
 def kafkajs(servers: str) -> Program:
     """kafkajs, with the codecs that its users plug in."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("there is no node, or no npm, on this machine")
-    folder = CACHE / "kafkajs"
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = (HERE / "js" / "package.json").read_text()
-    installed = folder / "installed.json"
-    if not installed.exists() or installed.read_text() != wanted:
-        (folder / "package.json").write_text(wanted)
-        _install("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", cwd=folder)
-        installed.write_text(wanted)
-    modules = str(folder / "node_modules")
+    modules = str(peers.kafkajs())
     return Program(["node", str(HERE / "js" / "client.js")], servers, NODE_PATH=modules)
-
-
-def _install(*command: str, cwd: Path) -> None:
-    """Run a package manager; without it, or without its registry, there is nothing to test."""
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_SECONDS_MAX, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"{' '.join(command)} failed: {done.stderr[-500:]}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.broker.calls import Call, Endpoint, Peer
@@ -128,7 +128,6 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(EVENTS, max_size=60), st.booleans())
 def test_requests_and_responses_keep_their_order(events: list[tuple[Any, ...]], cut: bool) -> None:
     rig = Rig()

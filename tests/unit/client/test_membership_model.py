@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.client.membership_world import World
 
-SEEDS = int(os.environ.get("MOLDAU_MEMBERSHIP_SEEDS", "20"))
+SEEDS = int(os.environ.get("MOLDAU_MEMBERSHIP_SEEDS", "10"))
 STEPS = 600
 WORLDS = [
     ("classic", "range"),

@@ -5,7 +5,7 @@ import pytest
 from moldau.client.outbox_events import Delivered
 from tests.unit.client.outbox_world import PARTITIONS, World
 
-SEEDS = int(os.environ.get("MOLDAU_OUTBOX_SEEDS", "100"))
+SEEDS = int(os.environ.get("MOLDAU_OUTBOX_SEEDS", "50"))
 STEPS = 300
 
 

@@ -123,7 +123,7 @@ class History(RuleBasedStateMachine):
 
 
 History.TestCase.settings = settings(
-    max_examples=int(os.environ.get("MOLDAU_EXAMPLES", "10")) * 3,
+    max_examples=int(os.environ.get("MOLDAU_EXAMPLES", "4")) * 3,
     stateful_step_count=30,
     deadline=None,
     print_blob=True,

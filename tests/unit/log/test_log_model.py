@@ -11,7 +11,7 @@ from moldau.simulation.disk import SimulatedDisk
 from tests.unit.log.logs import TestLog, batch_of
 from tests.unit.log.model import CONFIG, LogMachine
 
-EXAMPLES = int(os.environ.get("MOLDAU_LOG_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("MOLDAU_LOG_EXAMPLES", "120"))
 
 
 @pytest.mark.long

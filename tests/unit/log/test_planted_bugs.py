@@ -1,6 +1,11 @@
-"""Bugs planted in the log, each of which the model has to find."""
+"""Bugs planted in the log, each of which the model has to find.
 
-from collections.abc import Callable
+MOLDAU_PLANT_EXAMPLES has it search; otherwise it does what it found once.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +29,12 @@ from moldau.log.truncation import Truncation
 from tests.unit.log.logs import TestLog
 from tests.unit.log.model import LogMachine
 
-EXAMPLES = 2000  # far more than any of them takes
+EXAMPLES = int(os.environ.get("MOLDAU_PLANT_EXAMPLES", "0"))
+"""How many are searched for one that finds a bug: 2000 are far more than it takes."""
+
+UPDATING = "MOLDAU_UPDATE_GOLDEN" in os.environ
+PINNED = Path(__file__).parents[2] / "golden/planted_bugs.txt"
+"""An example for each bug, as a search has found it."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -186,9 +196,25 @@ PLANTS: dict[Plant, int] = {
 @pytest.mark.long
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
 def test_the_model_finds(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    if EXAMPLES:
+        steps = search(plant, monkeypatch)
+        if UPDATING:
+            pin(plant, steps)
+        return
+    example = read_examples()[plant.__name__]
+    replay(example)  # without the bug nothing is wrong
+    plant(monkeypatch)
+    # If it is not found any more, because the log or its model are others now, search anew:
+    # MOLDAU_UPDATE_GOLDEN=1 MOLDAU_PLANT_EXAMPLES=2000.
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever a bug leads to
+        replay(example)
+
+
+def search(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Find an example that the bug fails; return its steps."""
     plant(monkeypatch)
     machine = seed(PLANTS[plant])(type("PlantedMachine", (LogMachine,), {}))
-    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever a bug leads to
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever a bug leads to
         run_state_machine_as_test(
             machine,
             settings=settings(
@@ -201,3 +227,38 @@ def test_the_model_finds(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
                 suppress_health_check=list(HealthCheck),
             ),
         )
+    lines = "\n".join(caught.value.__notes__).splitlines()
+    steps = [line.removeprefix("state.") for line in lines if line.startswith("state.")]
+    return [step for step in steps if step not in ("laws_hold()", "teardown()")]
+
+
+def replay(steps: Sequence[str]) -> None:
+    """Do what Hypothesis has written down, and look at the laws after every step."""
+    machine = LogMachine()
+    rules = {name: getattr(machine, name) for name in dir(machine) if not name.startswith("_")}
+    for step in steps:
+        eval(step, {"__builtins__": {}}, rules)
+        machine.laws_hold()
+
+
+def read_examples() -> dict[str, list[str]]:
+    """Return the steps by the bug's name."""
+    examples: dict[str, list[str]] = {}
+    for line in PINNED.read_text().splitlines():
+        if not line.startswith("    "):
+            steps = examples[line] = []
+        else:
+            steps.append(line.strip())
+    return examples
+
+
+def pin(plant: Plant, steps: Sequence[str]) -> None:
+    """Keep an example instead of the one before."""
+    examples = read_examples() if PINNED.exists() else {}
+    examples[plant.__name__] = [*steps]
+    lines = [line for name in sorted(examples) for line in (name, *_indented(examples[name]))]
+    PINNED.write_text("\n".join([*lines, ""]))
+
+
+def _indented(steps: Sequence[str]) -> list[str]:
+    return [f"    {step}" for step in steps]

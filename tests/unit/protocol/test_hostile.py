@@ -178,7 +178,7 @@ def test_errors_leave_nothing_behind() -> None:
     tracemalloc.start()
     fail()
     before, _ = tracemalloc.get_traced_memory()
-    for _ in range(20):
+    for _ in range(5):
         fail()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -21,7 +21,7 @@ from moldau.protocol.errors import ErrorCode
 from tests.unit.groups.consumer.world import G, Owned, World, assigned, heartbeat
 from tests.unit.groups.request_commands import command_of
 
-SEEDS = int(os.environ.get("MOLDAU_CONSUMER_SEEDS", "300"))
+SEEDS = int(os.environ.get("MOLDAU_CONSUMER_SEEDS", "120"))
 SAMPLE = 40
 STEPS = 150
 TOPICS = ("a", "b", "ab", "c")

@@ -36,7 +36,7 @@ from tests.unit.groups.consumer.test_consumer_model import Client, Model, Partit
 from tests.unit.groups.consumer.world import G
 from tests.unit.groups.request_commands import command_of
 
-SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "300"))
+SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "120"))
 SAMPLE = 40
 STEPS = 150
 VERSION = b"\0\1"

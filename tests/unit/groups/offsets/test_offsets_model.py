@@ -19,7 +19,7 @@ from moldau.protocol.errors import ErrorCode
 from tests.unit.groups.group_world import GroupWorld, Written
 from tests.unit.groups.offsets.requests import commit, commit_in_transaction, delete, fetch
 
-SEEDS = int(os.environ.get("MOLDAU_OFFSETS_SEEDS", "60"))
+SEEDS = int(os.environ.get("MOLDAU_OFFSETS_SEEDS", "24"))
 STEPS = 120
 GROUPS = ("a", "b", "c")
 TOPICS = ("x", "y")

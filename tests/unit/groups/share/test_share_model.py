@@ -25,7 +25,7 @@ from moldau.protocol.messages.share_group_heartbeat import (
 )
 from tests.unit.groups.share.world import World, assigned, topic_id
 
-SEEDS = int(os.environ.get("MOLDAU_SHARE_GROUP_SEEDS", "300"))
+SEEDS = int(os.environ.get("MOLDAU_SHARE_GROUP_SEEDS", "120"))
 SAMPLE = 40
 STEPS = 150
 TOPICS = ("a", "b", "c")

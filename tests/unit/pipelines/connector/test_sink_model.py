@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.pipelines.connector.sink_world import BATCHES, World
 
-SEEDS = int(os.environ.get("MOLDAU_SINK_SEEDS", "400"))
+SEEDS = int(os.environ.get("MOLDAU_SINK_SEEDS", "100"))
 
 
 def everything(world: World) -> set[tuple[int, int]]:

@@ -16,7 +16,7 @@ from moldau.pipelines.views.key_shape import KeyShape
 from moldau.pipelines.views.store import Store
 from tests.unit.pipelines.views.stores import PLAIN, Kept, latest_rows, open_store, stored_rows
 
-SEEDS = int(os.environ.get("MOLDAU_VIEW_SEEDS", "15"))
+SEEDS = int(os.environ.get("MOLDAU_VIEW_SEEDS", "5"))
 STEPS = 60
 WINDOWED = KeyShape({"user": "string", "window": "struct<start:timestamp,end:timestamp>"})
 

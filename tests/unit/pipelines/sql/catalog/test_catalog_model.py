@@ -174,4 +174,4 @@ def _value(text: str | None) -> DefinitionValue | None:
 
 
 TestCatalogModel = CatalogModel.TestCase
-TestCatalogModel.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestCatalogModel.settings = settings(stateful_step_count=30)
