@@ -1,4 +1,4 @@
-"""What the Disk port costs over bare system calls, and what group commit makes of syncs."""
+"""What the Disk port costs over bare system calls, and what sync rounds make of syncs."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from time import perf_counter
 
 from bench.row import Row
 from moldau.kernel.disk import DiskError
-from moldau.log.commit import Commit
+from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.sync_pool import SyncPool
 
@@ -27,7 +27,7 @@ def rows() -> list[Row]:
                 for size, goal in ((100, 0.5), (16384, 0.85), (1 << 20, 0.9))
             ),
             *(_read(disk, size, goal) for size, goal in ((4096, 0.4), (1 << 20, 0.9))),
-            *(asyncio.run(_commit(disk, files)) for files in (1, 16, 64)),
+            *(asyncio.run(_sync(disk, files)) for files in (1, 16, 64)),
         ]
 
 
@@ -57,37 +57,37 @@ def _read(disk: FileDisk, size: int, goal: float) -> Row:
 
 
 class _Source:
-    """Has the same commit again and again."""
+    """Has the same round again and again."""
 
-    def __init__(self, commit: Commit) -> None:
-        self._commit = commit
+    def __init__(self, sync_round: SyncRound) -> None:
+        self._round = sync_round
         self.is_dirty = False
-        self.synced = asyncio.Event()
+        self.announced = asyncio.Event()
 
-    def take_commit(self) -> Commit | None:
+    def take_round(self) -> SyncRound | None:
         if not self.is_dirty:
             return None
         self.is_dirty = False
-        return self._commit
+        return self._round
 
-    def committed(self, _: Commit) -> None:
+    def synced(self, _: SyncRound) -> None:
         pass
 
-    def told(self, _: Commit) -> None:
-        self.synced.set()
+    def announce(self, _: SyncRound) -> None:
+        self.announced.set()
 
-    def put_back(self, _: Commit, error: DiskError) -> None:
+    def put_back(self, _: SyncRound, error: DiskError) -> None:
         raise error
 
     def failed(self, error: DiskError) -> None:
         raise error
 
 
-async def _commit(disk: FileDisk, files: int) -> Row:
-    """Compare a group commit, the way to its threads and back included, with syncs in a row."""
+async def _sync(disk: FileDisk, files: int) -> Row:
+    """Compare a sync round, the way to its threads and back included, with syncs in a row."""
     data = bytes(16384)
     paths = [f"f{number}" for number in range(files)]
-    source = _Source(Commit(paths))
+    source = _Source(SyncRound(paths))
     pool = SyncPool(disk, source, call_soon=asyncio.get_running_loop().call_soon_threadsafe)
     best = [float("inf")] * 2
     for turn in range(2 * ROUNDS):
@@ -99,9 +99,9 @@ async def _commit(disk: FileDisk, files: int) -> Row:
                 disk.sync(path)
         else:
             source.is_dirty = True
-            source.synced.clear()
+            source.announced.clear()
             pool.wake()
-            await source.synced.wait()
+            await source.announced.wait()
         best[turn % 2] = min(best[turn % 2], perf_counter() - started)
     pool.close()
     goal = 0.5 if files == 1 else 1.0

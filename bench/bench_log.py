@@ -16,10 +16,10 @@ from moldau._native.records import Record, RecordStats, check_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.config import Durability, LogConfig
+from moldau.log.extents import Isolation
 from moldau.log.index_pages import PageCache
 from moldau.log.partition import PartitionLog
 from moldau.log.producers import Origin
-from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
 from moldau.log.state import SegmentMaker, empty_log
 from moldau.log.validation import Checked
@@ -207,7 +207,7 @@ def _filled(directory: str, size: int) -> tuple[PartitionLog, FileDisk]:
     for _ in range(ROUND_BYTES // len(data)):
         log.append(data, checked, leader_epoch=LeaderEpoch(1), now=NOW, origin=Origin.COORDINATOR)
         log.write()
-    log.advance_high_watermark(log.stored_offset)
+    log.advance_high_watermark(log.durable_offset)
     return log, disk
 
 

@@ -28,8 +28,8 @@ TOPIC_ID = TopicId(bytes(range(16)))
 class Listener:
     """Hears, and does nothing."""
 
-    def stored(self, _: TopicPartition, log: PartitionLog) -> None:
-        log.advance_high_watermark(log.stored_offset)
+    def note_durable(self, _: TopicPartition, log: PartitionLog) -> None:
+        log.advance_high_watermark(log.durable_offset)
 
     def moved(self, partition: TopicPartition, _: PartitionLog) -> None:
         raise SystemExit(f"{partition} was moved")

@@ -13,7 +13,7 @@ from bench.comparison import PAGE_CACHE
 from bench.row import Row
 from moldau._native.records import Record
 from moldau.pipelines.sql.local.answering import LocalEngine
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.records.batch import build_batch
 from tests.conformance.brokers import RunningBroker, run_moldau
 from tests.wire import Wire
@@ -25,7 +25,7 @@ GOAL_SECONDS = 1.5
 QUESTION = "SELECT count(*), avg(amount) FROM orders"
 ORDERS = Relation(
     "orders",
-    Kind.STREAM,
+    RelationKind.STREAM,
     "orders",
     (
         Column("id", "string", is_key=True),

@@ -5,8 +5,7 @@ from unittest.mock import Mock
 
 from moldau.broker.broker import Broker
 from moldau.broker.ports import DirectoriesPort, LoggersPort, LogsPort, ShardWatch
-from moldau.controller.commands import Command
-from moldau.controller.decision import Answer
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings

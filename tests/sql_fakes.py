@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.catalog import Catalog
-from moldau.pipelines.sql.catalog.definitions import Change, PersistentQuery, Snapshot
-from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.catalog.definitions import CatalogChange, CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
     OutRecord,
-    Plan,
+    QueryPlan,
     Result,
     ResultColumn,
-    Row,
+    ResultRow,
     RunState,
     RunStatus,
     TopicSummary,
@@ -44,18 +44,18 @@ class FakeEngine:
     """Whether the last question's rows were closed."""
 
     def select(
-        self, select: Select, _snapshot: Snapshot, _session: Session, asker: Asker
+        self, select: Select, _snapshot: CatalogSnapshot, _session: Session, asker: Asker
     ) -> Result:
         if self.declines is not None and not self.declines_late:
             raise DeclinedError(self.declines)
         if self.progress is not None:
             asker._told = -1.0  # as if it had not heard of it for long
             asker.progress(*self.progress)
-        is_endless = select.emit is Emit.CHANGES and select.limit is None
+        is_endless = select.emit is EmitWhen.CHANGES and select.limit is None
         rows = self._endless(asker) if is_endless else self._few()
         return Result(NUMBER, rows, self.name)
 
-    def _few(self) -> Iterator[Sequence[Row]]:
+    def _few(self) -> Iterator[Sequence[ResultRow]]:
         if self.declines is not None:
             raise DeclinedError(self.declines)
         yield [(1,), (2,)]
@@ -64,7 +64,7 @@ class FakeEngine:
         yield [(3,)]
         self.ended.set()
 
-    def _endless(self, asker: Asker) -> Iterator[Sequence[Row]]:
+    def _endless(self, asker: Asker) -> Iterator[Sequence[ResultRow]]:
         try:
             yield [(1,)]
             while not asker.wait(60):
@@ -72,7 +72,7 @@ class FakeEngine:
         finally:
             self.ended.set()
 
-    def explain(self, select: Select, _snapshot: Snapshot, _session: Session) -> str:
+    def explain(self, select: Select, _snapshot: CatalogSnapshot, _session: Session) -> str:
         if self.declines is not None:
             raise DeclinedError(self.declines)
         return f"Scan {select.query.tables[0].name}"
@@ -89,15 +89,15 @@ class FakeRunner:
     planned: int = 0
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: Snapshot, _session: Session
-    ) -> Plan:
+        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, _session: Session
+    ) -> QueryPlan:
         self.planned += 1
         for use in statement.query.tables:
             if snapshot.find(use.name) is None:
                 raise PipelineError(f"there is no {use.name}")
-        return Plan(self.columns, "Project\n  Scan")
+        return QueryPlan(self.columns, "Project\n  Scan")
 
-    def start(self, query: PersistentQuery, snapshot: Snapshot) -> None:
+    def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         assert snapshot.find(query.sink) is not None
         assert query.id not in self.running
         self.running[query.id] = query
@@ -124,7 +124,7 @@ class FakeViews:
     """Has the rows that a test has put there."""
 
     kept: list[str] = field(default_factory=list)
-    rows: dict[object, Sequence[Row]] = field(default_factory=dict)
+    rows: dict[object, Sequence[ResultRow]] = field(default_factory=dict)
     fails: Exception | None = None
 
     def keep(self, tables: Sequence[Relation]) -> None:
@@ -182,10 +182,10 @@ class FakePrinter:
 class FakeLog:
     """Keeps changes, and fails when it is told to."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[CatalogChange] = field(default_factory=list)
     fails: Exception | None = None
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[CatalogChange]) -> None:
         if self.fails is not None:
             raise self.fails
         self.changes += changes

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from moldau._native.records import Record
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
 from moldau.log.config import LogConfig
 from moldau.log.identity import MetaProperties
 from moldau.log.partition import PartitionLog
@@ -37,8 +37,8 @@ class Broker:
     moves: list[tuple[TopicPartition, PartitionLog]] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def stored(self, _: TopicPartition, log: PartitionLog) -> None:
-        log.advance_high_watermark(log.stored_offset)
+    def note_durable(self, _: TopicPartition, log: PartitionLog) -> None:
+        log.advance_high_watermark(log.durable_offset)
         self.happened.set()
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:

@@ -17,7 +17,7 @@ from moldau.metadata.settings.kafka_resources import (
     IpQuotaSettings,
     TopicSettings,
 )
-from moldau.metadata.settings.kinds import Value, render
+from moldau.metadata.settings.kinds import SettingValue, render
 from moldau.metadata.settings.setting import Required, Setting, Settings
 from moldau.metadata.settings.support import support_of
 
@@ -88,7 +88,7 @@ def _table(group: type[Settings], names: list[str]) -> Iterator[str]:
         yield "| " + " | ".join(cells) + " |\n"
 
 
-def _default(setting: Setting[Value]) -> str:
+def _default(setting: Setting[SettingValue]) -> str:
     if isinstance(setting.default, Required):
         return "required"
     text = render(setting.default)

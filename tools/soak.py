@@ -64,7 +64,7 @@ PROOFS = (
     ),
     Proof(
         "model of logs that move",
-        ("tests/unit/log/test_moving_model.py",),
+        ("tests/unit/log/test_move_model.py",),
         {"MOLDAU_MOVING_SEEDS": "5000"},
     ),
     Proof(

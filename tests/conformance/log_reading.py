@@ -14,7 +14,7 @@ from moldau.log.checkpoints import (
     parse_offsets,
 )
 from moldau.log.config import LogConfig
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.records.batch import read_records
 from moldau.records.control import ControlType, read_control_record
 from moldau.runtime.disk import FileDisk

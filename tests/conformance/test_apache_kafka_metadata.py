@@ -10,8 +10,9 @@ import pytest
 from moldau.consensus.quorum_state import Election, parse_quorum_state, render_quorum_state
 from moldau.consensus.voters import IN_SNAPSHOT, VoterHistory
 from moldau.controller import commands
-from moldau.controller.commands import Command, CreateTopics, Heartbeat
+from moldau.controller.commands import BrokerHeartbeat, CreateTopics
 from moldau.controller.controller import Controller
+from moldau.coordination.command import Command
 from moldau.kernel.uuid_text import uuid_from_text
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import BOOTSTRAP_FILE, bootstrap_records
@@ -442,7 +443,7 @@ def command_for(decision: list[Message]) -> Command[Message] | None:
         case [BrokerRegistrationChangeRecord() as change, *_]:
             if not change.in_controlled_shutdown and not change.fenced:
                 return None
-            return Heartbeat(
+            return BrokerHeartbeat(
                 BrokerHeartbeatRequest(
                     broker_id=change.broker_id,
                     broker_epoch=change.broker_epoch,

@@ -12,7 +12,7 @@ from moldau.client.admin import Admin
 from moldau.client.admin_transactions import TransactionDescription
 from moldau.client.producer import Producer
 from moldau.client.transactional import PreparedTransaction
-from moldau.pipelines.connector.sink.outcomes import Outcome, classify
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome, classify
 from tests.conformance.apache_kafka import apache_kafka
 from tests.conformance.brokers import run_moldau
 
@@ -49,7 +49,9 @@ def hand_over(servers: str, name: str, timeout_ms: int = 60_000) -> PreparedTran
         return producer.hand_over_transaction()
 
 
-def end(admin: Admin, name: str, transaction: PreparedTransaction, *, is_commit: bool) -> Outcome:
+def end(
+    admin: Admin, name: str, transaction: PreparedTransaction, *, is_commit: bool
+) -> TransactionOutcome:
     answer = admin.end_transactions({name: transaction}, is_commit=is_commit)[name]
     return classify(answer, is_commit=is_commit)
 
@@ -67,16 +69,16 @@ def test_what_was_handed_over_stays_open_and_is_committed(
     transaction = hand_over(served[1], "committed")
     assert state_of(admin, "committed") == "Ongoing"
     for _ in range(2):
-        assert end(admin, "committed", transaction, is_commit=True) is Outcome.COMMITTED
-    assert end(admin, "committed", transaction, is_commit=False) is Outcome.COMMITTED
+        assert end(admin, "committed", transaction, is_commit=True) is TransactionOutcome.COMMITTED
+    assert end(admin, "committed", transaction, is_commit=False) is TransactionOutcome.COMMITTED
 
 
 def test_what_was_handed_over_is_aborted(served: tuple[str, str], admin: Admin) -> None:
     admin.create_topic("aborted", partitions=1)
     transaction = hand_over(served[1], "aborted")
     for _ in range(2):
-        assert end(admin, "aborted", transaction, is_commit=False) is Outcome.ABORTED
-    assert end(admin, "aborted", transaction, is_commit=True) is Outcome.ABORTED
+        assert end(admin, "aborted", transaction, is_commit=False) is TransactionOutcome.ABORTED
+    assert end(admin, "aborted", transaction, is_commit=True) is TransactionOutcome.ABORTED
 
 
 def test_what_has_timed_out_is_never_taken_for_committed(
@@ -88,7 +90,9 @@ def test_what_has_timed_out_is_never_taken_for_committed(
     while state_of(admin, "late") != "CompleteAbort":
         assert time.monotonic() < deadline
     # Before transaction.version 2 only a timeout raises the epoch, and so does a new producer.
-    expected = Outcome.UNKNOWN if served[0] == "apache-v1" else Outcome.ABORTED
+    expected = (
+        TransactionOutcome.UNKNOWN if served[0] == "apache-v1" else TransactionOutcome.ABORTED
+    )
     assert end(admin, "late", transaction, is_commit=True) is expected
     assert end(admin, "late", transaction, is_commit=False) is expected
 
@@ -96,7 +100,7 @@ def test_what_has_timed_out_is_never_taken_for_committed(
 def test_whose_id_has_gone_on_is_not_known(served: tuple[str, str], admin: Admin) -> None:
     admin.create_topic("gone-on", partitions=1)
     transaction = hand_over(served[1], "gone-on")
-    assert end(admin, "gone-on", transaction, is_commit=True) is Outcome.COMMITTED
+    assert end(admin, "gone-on", transaction, is_commit=True) is TransactionOutcome.COMMITTED
     hand_over(served[1], "gone-on")
-    assert end(admin, "gone-on", transaction, is_commit=True) is Outcome.UNKNOWN
-    assert end(admin, "gone-on", transaction, is_commit=False) is Outcome.UNKNOWN
+    assert end(admin, "gone-on", transaction, is_commit=True) is TransactionOutcome.UNKNOWN
+    assert end(admin, "gone-on", transaction, is_commit=False) is TransactionOutcome.UNKNOWN

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.client.assignors import ASSIGNORS, Assignor
+from moldau.client.assignors import ASSIGNORS, ClientAssignor
 from moldau.client.member_metadata import (
     Subscription,
     decode_assignment,
@@ -93,7 +93,7 @@ def _join(each: Sequence[object]) -> str:
     [each for each in ASSIGNORS if "sticky" not in each.name],
     ids=lambda each: each.name,
 )
-def test_partitions_are_shared_out_as_in_java(assignor: Assignor) -> None:
+def test_partitions_are_shared_out_as_in_java(assignor: ClientAssignor) -> None:
     chance = random.Random(7)
     lines, ours = [], []
     for _ in range(200):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from moldau.consensus.events import AppendBatch, Effect, Propose, SaveElection, Start, Synced
+from moldau.consensus.events import AppendBatch, Propose, QuorumEffect, SaveElection, Start, Synced
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum_state import QUORUM_STATE_FILE, Election, render_quorum_state
-from moldau.consensus.voters import IN_SNAPSHOT, Listener, Voter, VoterHistory, voters_record
+from moldau.consensus.voters import IN_SNAPSHOT, Voter, VoterHistory, VoterListener, voters_record
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId
 from moldau.log.identity import MetaProperties, render_meta_properties, render_partition_metadata
 from moldau.metadata.batches import encode_records, replayable
@@ -41,7 +41,7 @@ class FileLog:
         self.end_offset = Offset(0)
         self.last_epoch = LeaderEpoch(0)
 
-    def perform(self, effects: list[Effect]) -> None:
+    def perform(self, effects: list[QuorumEffect]) -> None:
         for effect in effects:
             match effect:
                 case SaveElection(election):
@@ -61,7 +61,7 @@ def write_directory(data: Path) -> TestCluster:
     folder = data / "__cluster_metadata-0"
     folder.mkdir(parents=True)
     directory_id = directory_of(1)
-    voter = Voter(1, directory_id, (Listener("CONTROLLER", "127.0.0.1", 9093),))
+    voter = Voter(1, directory_id, (VoterListener("CONTROLLER", "127.0.0.1", 9093),))
     timestamp = NOW.wall_ms
     (data / "meta.properties").write_bytes(
         render_meta_properties(MetaProperties(CLUSTER_ID, 1, directory_id))

@@ -10,7 +10,7 @@ from moldau.metadata.configs import ResourceType
 from moldau.metadata.settings.broker import OwnSettings
 from moldau.metadata.settings.describe import (
     Entry,
-    Source,
+    SettingSource,
     Synonym,
     describe_broker,
     describe_broker_defaults,
@@ -18,7 +18,7 @@ from moldau.metadata.settings.describe import (
     describe_topic,
 )
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
-from moldau.metadata.settings.kinds import Kind
+from moldau.metadata.settings.kinds import SettingKind
 from moldau.metadata.settings.properties import parse_properties
 from moldau.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -92,10 +92,14 @@ def changed(kafka: ApacheKafka, static: Mapping[str, str]) -> BrokerLayers:
     alter(kafka, ResourceType.BROKER, "", DYNAMIC_DEFAULT)
     alter(kafka, ResourceType.BROKER, "1", DYNAMIC)
     deadline = time.monotonic() + 30
-    arrived = set[tuple[str, Source]]()
+    arrived = set[tuple[str, SettingSource]]()
     while not arrived >= {
-        *((name, Source.DYNAMIC_BROKER) for name in DYNAMIC),
-        *((name, Source.DYNAMIC_DEFAULT_BROKER) for name in DYNAMIC_DEFAULT if name not in DYNAMIC),
+        *((name, SettingSource.DYNAMIC_BROKER) for name in DYNAMIC),
+        *(
+            (name, SettingSource.DYNAMIC_DEFAULT_BROKER)
+            for name in DYNAMIC_DEFAULT
+            if name not in DYNAMIC
+        ),
     }:
         assert time.monotonic() < deadline, "the changes did not arrive"
         entries = describe(kafka, ResourceType.BROKER, "1")
@@ -169,14 +173,14 @@ def same(theirs: Sequence[Entry], ours: Sequence[Entry]) -> None:
 
 def with_kafka_default(entry: Entry) -> Entry:
     default = KAFKA_DEFAULTS[entry.name]
-    is_default = entry.source is Source.DEFAULT
+    is_default = entry.source is SettingSource.DEFAULT
     return replace(
         entry,
         value=default if is_default else entry.value,
         synonyms=tuple(
-            replace(synonym, value=default) if synonym.source is Source.DEFAULT else synonym
+            replace(synonym, value=default) if synonym.source is SettingSource.DEFAULT else synonym
             for synonym in entry.synonyms
-            if default is not None or synonym.source is not Source.DEFAULT
+            if default is not None or synonym.source is not SettingSource.DEFAULT
         ),
     )
 
@@ -217,9 +221,9 @@ def read(item: DescribeConfigsResourceResult) -> Entry:
     return Entry(
         item.name,
         item.value,
-        Source(item.config_source),
+        SettingSource(item.config_source),
         is_sensitive=item.is_sensitive,
         is_read_only=item.read_only,
-        kind=Kind(item.config_type) if item.config_type else None,
-        synonyms=tuple(Synonym(s.name, s.value, Source(s.source)) for s in item.synonyms),
+        kind=SettingKind(item.config_type) if item.config_type else None,
+        synonyms=tuple(Synonym(s.name, s.value, SettingSource(s.source)) for s in item.synonyms),
     )

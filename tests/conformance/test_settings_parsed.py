@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moldau.metadata.settings.allowed import THROTTLED_REPLICAS
 from moldau.metadata.settings.broker import OwnSettings
-from moldau.metadata.settings.kinds import Kind, Value, render
+from moldau.metadata.settings.kinds import SettingKind, SettingValue, render
 from moldau.metadata.settings.properties import PropertiesError, parse_properties
 from moldau.metadata.settings.setting import Setting, SettingError
 from moldau.metadata.settings.support import TABLES
@@ -67,24 +67,24 @@ def request(scope: str, name: str, text: str) -> str:
     return f"{scope}\t{name}\t{encode(text)[1:]}\n"
 
 
-def candidates(setting: Setting[Value]) -> Sequence[str]:
+def candidates(setting: Setting[SettingValue]) -> Sequence[str]:
     match setting.kind:
-        case Kind.BOOLEAN:
+        case SettingKind.BOOLEAN:
             return ("true", "FALSE", " True ", "", "yes", "1", "truefalse")
-        case Kind.INT | Kind.SHORT | Kind.LONG | Kind.DOUBLE:
+        case SettingKind.INT | SettingKind.SHORT | SettingKind.LONG | SettingKind.DOUBLE:
             return NUMBERS
-        case Kind.STRING:
+        case SettingKind.STRING:
             return CHOICES
-        case Kind.LIST:
+        case SettingKind.LIST:
             lenient = REFUSED_HERE if setting.allowed is THROTTLED_REPLICAS else ()
             return [text for text in LISTS if text not in lenient]
-        case Kind.PASSWORD:
+        case SettingKind.PASSWORD:
             return ("", "secret")
-        case Kind.CLASS:
+        case SettingKind.CLASS:
             return ()  # Kafka loads it; we never do.
 
 
-def questions() -> Iterator[tuple[str, Setting[Value], str]]:
+def questions() -> Iterator[tuple[str, Setting[SettingValue], str]]:
     for group in TABLES:
         for name, setting in group.declared.items():
             is_later = name.startswith("errors.deadletterqueue.")  # came with 4.4
@@ -93,7 +93,7 @@ def questions() -> Iterator[tuple[str, Setting[Value], str]]:
                     yield group.__name__, setting, text
 
 
-def our_value(setting: Setting[Value], text: str) -> str:
+def our_value(setting: Setting[SettingValue], text: str) -> str:
     try:
         value = setting.parse(text)
     except SettingError:

@@ -10,7 +10,7 @@ from moldau import Admin, Producer
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic
 from moldau.pipelines.sql.local.answering import LocalEngine
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.views.view import View
 from tests.commands import moldau
 from tests.conformance.apache_kafka import apache_kafka
@@ -89,7 +89,9 @@ def transact(
 
 def test_small_questions(servers: str) -> None:
     columns = (Column("user", "string", is_key=True), Column("city", "string"))
-    catalog = {name: Relation(name, Kind.TABLE, name, columns) for name in ("towns", "kept")}
+    catalog = {
+        name: Relation(name, RelationKind.TABLE, name, columns) for name in ("towns", "kept")
+    }
     engine = LocalEngine({"bootstrap.servers": servers})
 
     def towns(query: str) -> dict[object, object]:

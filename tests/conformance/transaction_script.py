@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from moldau._native.records import Record
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.protocol.apis import APIS
 from moldau.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from moldau.protocol.messages.add_partitions_to_txn import (
@@ -96,17 +96,17 @@ class Script:
 
     # Requests.
 
-    def init(self, name: str, id_: str | None, version: int = 5, **fields: Any) -> Producer:
+    def init(self, name: str, id_: str | None, version: int = 5, **fields: Any) -> ProducerIdentity:
         fields.setdefault("transaction_timeout_ms", 60_000)
         request = InitProducerIdRequest(transactional_id=id_, **fields)
         answer = self.ask(f"{name}: init v{version}", request, version)
-        return Producer(answer.producer_id, answer.producer_epoch)
+        return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
     def add(
         self,
         name: str,
         id_: str,
-        producer: Producer,
+        producer: ProducerIdentity,
         *partitions: int,
         version: int = 3,
         topic: str = TOPIC,
@@ -132,8 +132,14 @@ class Script:
         return self.ask(f"{name}: add v{version}", request, version)
 
     def end(
-        self, name: str, id_: str, producer: Producer, *, commit: bool = True, version: int = 5
-    ) -> Producer:
+        self,
+        name: str,
+        id_: str,
+        producer: ProducerIdentity,
+        *,
+        commit: bool = True,
+        version: int = 5,
+    ) -> ProducerIdentity:
         request = EndTxnRequest(
             transactional_id=id_,
             producer_id=producer.id,
@@ -142,7 +148,7 @@ class Script:
         )
         answer = self.ask(f"{name}: end v{version}", request, version)
         self.settle(id_)
-        return Producer(answer.producer_id, answer.producer_epoch)
+        return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
     def settle(self, id_: str) -> None:
         """Wait until no markers are to be written."""
@@ -159,7 +165,7 @@ class Script:
         self,
         name: str,
         id_: str | None,
-        producer: Producer,
+        producer: ProducerIdentity,
         sequence: int = 0,
         *,
         version: int = 12,
@@ -204,7 +210,13 @@ class Script:
             self.ask(f"{name}: offsets, isolation {isolation}", request, 7)
 
     def commit_offsets(
-        self, name: str, id_: str, producer: Producer, offset: int, version: int, **fields: Any
+        self,
+        name: str,
+        id_: str,
+        producer: ProducerIdentity,
+        offset: int,
+        version: int,
+        **fields: Any,
     ) -> Any:
         group = fields.pop("group_id", GROUP)
         indexes: Sequence[int] = fields.pop("partitions", (0,))
@@ -225,7 +237,7 @@ class Script:
         )
         return self.ask(f"{name}: offsets v{version}", request, version)
 
-    def add_offsets(self, name: str, id_: str, producer: Producer, version: int = 3) -> Any:
+    def add_offsets(self, name: str, id_: str, producer: ProducerIdentity, version: int = 3) -> Any:
         request = AddOffsetsToTxnRequest(
             transactional_id=id_,
             producer_id=producer.id,
@@ -315,7 +327,7 @@ class Script:
         living = self.init("fence, then", "fence")
         self.describe("fence", "fence")
         self.producers("fence", 3)
-        stranger = Producer(living.id + 100, living.epoch)
+        stranger = ProducerIdentity(living.id + 100, living.epoch)
         for version in (0, 1, 2, 3):
             self.add("zombie", "fence", zombie, 0, version=version)
             self.add("stranger", "fence", stranger, 0, version=version)

@@ -1,4 +1,4 @@
-"""A child process that writes through the group commit and says what is durable.
+"""A child process that writes through the sync rounds and says what is durable.
 
 Usage: disk_writer.py DIRECTORY PARTITIONS. After `name size` on a line of its output, that many
 bytes of the file must survive anything; every byte of a file is its place modulo 251.
@@ -8,7 +8,7 @@ import asyncio
 import sys
 
 from moldau.kernel.disk import DiskError
-from moldau.log.commit import Commit
+from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.sync_pool import SyncPool
 
@@ -32,25 +32,25 @@ class Files:
         self.ends[number] += size
         self._dirty[number] = None
 
-    def take_commit(self) -> Commit | None:
+    def take_round(self) -> SyncRound | None:
         if not self._dirty:
             return None
         taken = [(number, self.ends[number]) for number in self._dirty]
         self._dirty.clear()
         self._syncing = taken
         is_new = any(not self.durable[number] for number, _ in taken)
-        return Commit([f"p{number}" for number, _ in taken], (), [""] if is_new else ())
+        return SyncRound([f"p{number}" for number, _ in taken], (), [""] if is_new else ())
 
-    def committed(self, _: Commit) -> None:
+    def synced(self, _: SyncRound) -> None:
         for number, end in self._syncing:
             sys.stdout.write(f"p{number} {end}\n")
             self.durable[number] = end
         sys.stdout.flush()
 
-    def told(self, _: Commit) -> None:
+    def announce(self, _: SyncRound) -> None:
         self.progress.set()
 
-    def put_back(self, _: Commit, error: DiskError) -> None:
+    def put_back(self, _: SyncRound, error: DiskError) -> None:
         raise error  # there is nothing to replace
 
     def failed(self, error: DiskError) -> None:

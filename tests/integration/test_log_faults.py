@@ -11,7 +11,7 @@ from moldau._native.records import read_batches
 from moldau.kernel.ids import TopicPartition
 from moldau.log.config import LogConfig
 from moldau.log.errors import PartitionOfflineError, StorageFullError
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.records.batch import read_records
 from moldau.runtime.free_space import Thresholds
 from moldau.runtime.log_store import LogStore, StoreSettings
@@ -69,7 +69,7 @@ async def write_until_the_device_fails(roots: list[Path]) -> dict[TopicPartition
         assert broker.failed == [(str(roots[0]), [P])]
         # An append may meet the failure before the sync that ran into it is reported.
         await broker.until(lambda: not store.hosts[0].pool.is_busy)
-        commits = store.hosts[0].pool.commits
+        commits = store.hosts[0].pool.rounds
         for number in range(20):
             store.hosts[0].tick()
             with pytest.raises(PartitionOfflineError, match="sync failed"):
@@ -77,7 +77,7 @@ async def write_until_the_device_fails(roots: list[Path]) -> dict[TopicPartition
             value = b"after %d" % number
             await add_beside(store, broker, value)
             acknowledged[Q].append(value)
-        assert store.hosts[0].pool.commits == commits, "a failed sync must not be tried again"
+        assert store.hosts[0].pool.rounds == commits, "a failed sync must not be tried again"
     (line,) = [notice for notice in broker.notices if "offline" in notice]
     assert "sync failed" in line
     return acknowledged
@@ -95,7 +95,7 @@ async def check_both(roots: list[Path], acknowledged: dict[TopicPartition, list[
     async with open_store(roots, broker) as store:
         for partition, expected in acknowledged.items():
             log = store.get(partition)
-            log.advance_high_watermark(log.stored_offset)
+            log.advance_high_watermark(log.durable_offset)
             assert (await values(store, partition))[: len(expected)] == expected
 
 

@@ -17,20 +17,20 @@ from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.language.queries import AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.local.inference import SAMPLE_RECORDS
-from moldau.pipelines.sql.local.records import Limits
+from moldau.pipelines.sql.local.records import QuestionLimits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.testing.broker import Broker
 
 USERS = Relation(
     "users",
-    Kind.TABLE,
+    RelationKind.TABLE,
     "users",
     (Column("user", "string", is_key=True), Column("name", "string"), Column("city", "string")),
 )
 ORDERS = Relation(
     "orders",
-    Kind.STREAM,
+    RelationKind.STREAM,
     "orders",
     (Column("id", "bigint", is_key=True), Column("user", "string"), Column("amount", "double")),
 )
@@ -165,7 +165,7 @@ def test_keys_of_several_columns_are_json(broker: Broker, engine: LocalEngine) -
         Column("b", "int", is_key=True),
         Column("v", "decimal(5,2)"),
     )
-    table = Relation("pairs", Kind.TABLE, "pairs", columns)
+    table = Relation("pairs", RelationKind.TABLE, "pairs", columns)
     send(broker, "pairs", (b'{"a":"x","b":1}', {"v": 1.5}), (b'{"a":"x","b":2}', {"v": 2}),
          (b'{"b":1,"a":"x"}', {"v": 3.125}))  # fmt: skip
     found = engine.answer(
@@ -191,7 +191,7 @@ def test_plain_values(
     broker: Broker, engine: LocalEngine, form: str, its_type: str, data: bytes, expected: object
 ) -> None:
     send(broker, "plain", (None, data), (None, None))
-    plain = Relation("p", Kind.STREAM, "plain", (Column("v", its_type),), form)
+    plain = Relation("p", RelationKind.STREAM, "plain", (Column("v", its_type),), form)
     found = engine.answer("SELECT v FROM p", {"p": plain}).rows.to_pylist()
     assert found == [{"v": expected}, {"v": None}]
 
@@ -201,7 +201,7 @@ def test_a_record_that_does_not_decode_is_named(broker: Broker, engine: LocalEng
     with pytest.raises(DecodeError, match="topic orders, partition 0, offset 1 does not decode"):
         engine.answer("SELECT amount FROM orders", CATALOG)
     send(broker, "numbers", (b"abc", b"{}"))
-    numbers = Relation("n", Kind.STREAM, "numbers", (Column("k", "int", is_key=True),))
+    numbers = Relation("n", RelationKind.STREAM, "numbers", (Column("k", "int", is_key=True),))
     with pytest.raises(DecodeError, match="offset 0 does not decode: key: 3 bytes, int has 4"):
         engine.answer("SELECT k FROM n", {"n": numbers})
 
@@ -300,7 +300,7 @@ def test_as_of_where_compaction_may_have_passed(broker: Broker, engine: LocalEng
     send(broker, "users", (b"old", {"name": "Old"}), partition=1, timestamp_ms=1_000)
     assert name_as_of(AsOfOffsets(((0, 6),))) == [{"name": "Eve"}]
     # A stream is what is there; nobody has asked for the latest of a key.
-    stream = Relation("users", Kind.STREAM, "users", USERS.columns)
+    stream = Relation("users", RelationKind.STREAM, "users", USERS.columns)
     counted = engine.answer(
         "SELECT count(*) AS c FROM users", {"users": stream}, {"users": AsOfOffsets(((0, 3),))}
     )
@@ -322,10 +322,10 @@ def test_as_of_what_is_deleted(broker: Broker, engine: LocalEngine) -> None:
 def test_what_is_large_goes_to_spark(broker: Broker) -> None:
     send(broker, "orders", *((None, {"amount": number}) for number in range(20)))
     config = {"bootstrap.servers": broker.bootstrap_servers}
-    few = LocalEngine(config, Limits(records_max=10))
+    few = LocalEngine(config, QuestionLimits(records_max=10))
     with pytest.raises(GoesToSpark, match="large: 20 records up to and with topic orders"):
         few.answer("SELECT sum(amount) FROM orders", CATALOG)
-    small = LocalEngine(config, Limits(bytes_max=100))
+    small = LocalEngine(config, QuestionLimits(bytes_max=100))
     with pytest.raises(GoesToSpark, match="large: more than"):
         small.answer("SELECT sum(amount) FROM orders", CATALOG)
 

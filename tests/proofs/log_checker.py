@@ -46,7 +46,7 @@ def check(store: LogStore, acknowledged: Acknowledged, *, is_power_loss: bool) -
     for partition, batches in acknowledged.batches.items():
         log = store.get(partition)
         disk = store.place_of(partition).waiting
-        log.advance_high_watermark(log.stored_offset)
+        log.advance_high_watermark(log.durable_offset)
         _warm(log, disk)
         try:
             check_log(log, disk)

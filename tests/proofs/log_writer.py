@@ -50,8 +50,8 @@ class Writer(Broker):
         self._sequences: dict[TopicPartition, int] = {}
         self._sent: dict[TopicPartition, list[Sent]] = {p: [] for p in PARTITIONS}
 
-    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
-        super().stored(partition, log)
+    def note_durable(self, partition: TopicPartition, log: PartitionLog) -> None:
+        super().note_durable(partition, log)
         sent = self._sent[partition]
         while sent and sent[0].last < log.high_watermark:
             _say(sent.pop(0).line)

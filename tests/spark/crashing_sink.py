@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from moldau.pipelines.connector.data_source import MoldauDataSource
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.messages import Written
+from moldau.pipelines.connector.sink.messages import TaskWritten
 from moldau.pipelines.connector.sink.steps import Append, EndAll, Step
 from moldau.pipelines.connector.sink.stream_writer import StreamWriter
 from tests.spark.small_session import SMALL
@@ -54,7 +54,7 @@ class CrashingWriter(StreamWriter):
             os.killpg(self._group, signal.SIGKILL)
             time.sleep(60)  # it comes soon
 
-    def write(self, iterator: "Iterator[Any]") -> Written:
+    def write(self, iterator: "Iterator[Any]") -> TaskWritten:
         from pyspark import TaskContext
 
         task = TaskContext.get()

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moldau import Admin, Producer
-from moldau.pipelines.sql.catalog.definitions import Definition, Snapshot, folded
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, Definition, folded
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateSource, Select, relation_of
 
 DEADLINE_SECONDS = 120
 
 
-def snapshot_of(declared: str) -> Snapshot:
+def snapshot_of(declared: str) -> CatalogSnapshot:
     """Return a catalog with what these statements declare."""
     found = [relation_of(each) for each in parse(declared) if isinstance(each, CreateSource)]
-    return Snapshot({folded(each.name): Definition(each, "", 0) for each in found})
+    return CatalogSnapshot({folded(each.name): Definition(each, "", 0) for each in found})
 
 
 def select_of(text: str) -> Select:

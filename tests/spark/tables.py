@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from moldau import Producer
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.run_options import RunOptions
-from moldau.pipelines.streams.sources import Cluster, load_rows, read_key, with_event_time
+from moldau.pipelines.streams.sources import ClusterOptions, load_rows, read_key, with_event_time
 from moldau.pipelines.streams.tables import TopicTable
 from moldau.testing.broker import Broker
 
@@ -45,7 +45,7 @@ class World:
     def __init__(self, spark: "SparkSession", broker: Broker, topic: str, folder: Path) -> None:
         self.spark = spark
         self.broker = broker
-        self._cluster = Cluster(broker.bootstrap_servers, {})
+        self._cluster = ClusterOptions(broker.bootstrap_servers, {})
         self._topic = topic
         self._folder = folder
 

@@ -14,7 +14,7 @@ from moldau.cli import main, pipeline_views
 from moldau.pipelines import App
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.lookups.kept_views import KeptViews
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.sql.serving.view_server import ViewServer
 from moldau.pipelines.sql.spark.app_tables import tables_of
 from moldau.pipelines.sql.spark.file_app import load_sql_app
@@ -232,7 +232,7 @@ def test_get_asks_the_view_of_its_process(
     assert table.get("ann") == {"city": "Praha"}, "read from the topic"
     monkeypatch.setattr(Lookup, "_find", lambda *_: pytest.fail("the topic is read"))
     columns = (Column("user", "string", is_key=True), Column("city", "string"))
-    relation = Relation(topic, Kind.TABLE, topic, columns)
+    relation = Relation(topic, RelationKind.TABLE, topic, columns)
     views = KeptViews(tmp_path / "views", app.client_config, lambda _: None)
     views.keep([relation])
     try:

@@ -15,9 +15,16 @@ from moldau.pipelines.connector.sink.errors import (
     UndecidedBatchError,
 )
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.ledger import Decision, Ledger, OpenTransaction
+from moldau.pipelines.connector.sink.ledger import BatchDecision, Ledger, OpenTransaction
 from moldau.pipelines.connector.sink.names import transactional_id
-from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, admit, claim, commit
+from moldau.pipelines.connector.sink.protocol import (
+    BatchKind,
+    BatchOfRun,
+    abort,
+    admit,
+    claim,
+    commit,
+)
 from moldau.pipelines.connector.sink.settings import SinkSettings, load_sink_settings
 from moldau.pipelines.connector.sink.steps import Append, EndAll, OpenLedger, Program, ask
 from moldau.testing.broker import Broker
@@ -44,8 +51,8 @@ def kafka(settings: SinkSettings) -> Iterator[SinkKafka]:
         yield made
 
 
-def batch(number: int, run: str, kind: Kind = Kind.STREAM) -> BatchOfRun:
-    return BatchOfRun("query" if kind is Kind.STREAM else "job-1", run, number, kind)
+def batch(number: int, run: str, kind: BatchKind = BatchKind.STREAM) -> BatchOfRun:
+    return BatchOfRun("query" if kind is BatchKind.STREAM else "job-1", run, number, kind)
 
 
 def write(broker: Broker, kafka: SinkKafka, which: BatchOfRun, partition: int) -> OpenTransaction:
@@ -63,9 +70,9 @@ def write(broker: Broker, kafka: SinkKafka, which: BatchOfRun, partition: int) -
 def decide_only(which: BatchOfRun, transactions: list[OpenTransaction]) -> Program[Ledger]:
     """Decide, and crash."""
     ledger = yield from ask(OpenLedger(which.key))
-    if which.kind is Kind.JOB:
+    if which.kind is BatchKind.JOB:
         ledger = ledger.claimed(which.run)
-    ledger = ledger.decided(Decision(which.batch, which.run, tuple(transactions)))
+    ledger = ledger.decided(BatchDecision(which.batch, which.run, tuple(transactions)))
     yield from ask(Append(which.key, ledger))
     return ledger
 
@@ -169,7 +176,7 @@ def test_a_job_that_its_driver_has_left_is_finished_by_another(
     broker: Broker, kafka: SinkKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision_topic, "ABANDONED_MS", -1000)
-    job = batch(0, "job-1", Kind.JOB)
+    job = batch(0, "job-1", BatchKind.JOB)
     kafka.run(decide_only(job, [write(broker, kafka, job, 0)]))
     kafka.run(admit(batch(0, "run")))
     assert read_values(broker.bootstrap_servers, "out") == {b"0-0": 1}

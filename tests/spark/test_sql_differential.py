@@ -17,7 +17,7 @@ from moldau.pipelines.sql.local.aggregates import (
 )
 from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.local.functions import FUNCTIONS
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.testing.broker import Broker
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def engine(broker: Broker) -> LocalEngine:
 
 def _relation(name: str, columns: Mapping[str, str] = COLUMNS) -> Relation:
     made = tuple(Column(each, its_type) for each, its_type in columns.items())
-    return Relation(name, Kind.STREAM, name, made)
+    return Relation(name, RelationKind.STREAM, name, made)
 
 
 def _fill(broker: Broker, topic: str, values: list[str]) -> None:

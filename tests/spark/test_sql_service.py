@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from moldau.pipelines.sql.answers import Message
+from moldau.pipelines.sql.answers import StatementMessage
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.catalog import Catalog
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
 from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.ports import Result, Row
+from moldau.pipelines.sql.ports import Result, ResultRow
 from moldau.pipelines.sql.service import Ports, Service
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.spark.engine import SparkEngine
@@ -61,7 +61,7 @@ def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
     )
     with ThreadPoolExecutor(1) as requests:
 
-        def ask(text: str) -> list[Row]:
+        def ask(text: str) -> list[ResultRow]:
             return requests.submit(execute, service, text).result()
 
         assert ask(SHOP)[-1] == ("Table totals created by query CTAS_TOTALS_2",)
@@ -83,12 +83,12 @@ def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
         assert [row[0] for row in ask("SHOW QUERIES")] == ["CTAS_TOTALS_2"]
 
 
-def execute(service: Service, text: str) -> list[Row]:
+def execute(service: Service, text: str) -> list[ResultRow]:
     """Execute statements, and return the rows of all of them; a message is one."""
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for statement in parse(text):
         for answer in service.execute(statement, Session(), Asker()):
-            if isinstance(answer, Message):
+            if isinstance(answer, StatementMessage):
                 rows.append((answer.text,))
             elif isinstance(answer, Result):
                 rows += chain.from_iterable(answer.batches)

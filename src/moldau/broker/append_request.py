@@ -1,4 +1,4 @@
-"""Records that a client wants appended: checked, given to the logs, and answered when stored."""
+"""A Produce: its batches are checked, appended, and acknowledged when they are committed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
 from moldau.broker.leaders import current_leader, find_endpoint
 from moldau.kernel.errors import CorruptBatchError, OffsetDeltaError, ProtocolError
 from moldau.kernel.ids import Offset
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
 from moldau.log.errors import AppendError
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
@@ -54,7 +54,7 @@ _NO_LEADER: Final = LeaderIdAndEpoch()  # shared: one is part of every answer, a
 
 
 class AppendRequest:
-    """A Produce on its way: what became of each partition, and those that wait."""
+    """A Produce on its way: what became of each partition, and those not yet committed."""
 
     __slots__ = (
         "_acks",
@@ -80,12 +80,12 @@ class AppendRequest:
         self._rows: list[Appended | PartitionProduceResponse] = []
         """Where each partition's records are, or why they are not; in the request's order."""
         self.waiting: dict[Replica, int] = {}
-        """Those that have not stored it yet, with the numbers of their rows."""
+        """Those that have not committed it yet, with the numbers of their rows."""
         self.has_errors = False
         self.is_done = False
 
     def settle(self) -> None:
-        """Answer, or wait for what is appended to be stored."""
+        """Answer, or park until what is appended is committed."""
         if self.waiting:
             deadline = self._call.received.monotonic + self._timeout_ms / 1000
             self._broker.write_deadlines.add_if_left(deadline, self)
@@ -149,11 +149,11 @@ class AppendRequest:
         if not (appended.is_duplicate and end <= log.high_watermark):
             # With acks=0 too: the turn's write may fail, and then the connection is closed.
             self.waiting[replica] = len(self._rows)
-            replica.wait_stored(Offset(end), self)
+            replica.wait_committed(Offset(end), self)
         return appended
 
     def _admit(self, replica: Replica, batch: Batch) -> None:  # noqa: ARG002 - all are refused
-        """Refuse a batch that is in no transaction; here nobody has said whose it would be."""
+        """Refuse a batch that is in no transaction; the request names no transactional id."""
         raise ReplicaError(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             "a transactional batch without a transactional id",
@@ -242,14 +242,14 @@ class AppendRequest:
 
     # Waiting.
 
-    def stored(self, replica: Replica) -> None:
-        """Take note that a partition has it."""
+    def committed(self, replica: Replica) -> None:
+        """Take note that a partition has committed its batch; acknowledge after the last."""
         self.waiting.pop(replica, None)
         if not self.waiting and not self.is_done:
             self._call.attempt(self.end)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:
-        """Take note that a partition does not have it."""
+        """Take note that a partition has lost its batch."""
         self._call.attempt(partial(self._lose, replica, error))
 
     def _lose(self, replica: Replica, error: ReplicaError) -> None:
@@ -260,7 +260,7 @@ class AppendRequest:
             self.end()
 
     def expire(self) -> None:
-        """Answer for what is still not stored that nobody knows whether it will be."""
+        """Answer that the time is up for what is not committed; it may be later."""
         self.is_done = True
         for replica in self.waiting:
             replica.unwait(self)
@@ -315,7 +315,7 @@ class AppendRequest:
         responses = []
         for topic in self._topics:
             partitions = [
-                _stored_row(partition.index, row) if isinstance(row, Appended) else row
+                _appended_row(partition.index, row) if isinstance(row, Appended) else row
                 # The topic's end comes first: no row is taken in vain.
                 for partition, row in zip(topic.partitions, rows, strict=False)
             ]
@@ -327,7 +327,7 @@ class AppendRequest:
         return ProduceResponse(responses=responses, node_endpoints=self._leaders(responses))
 
     def _leaders(self, responses: Sequence[TopicProduceResponse]) -> list[NodeEndpoint]:
-        """Return where those are who lead what was sent here."""
+        """Return the endpoints of the leaders that the rows name."""
         node_ids = dict.fromkeys(
             row.current_leader.leader_id for topic in responses for row in topic.partition_responses
         )
@@ -339,7 +339,7 @@ class AppendRequest:
         ]
 
 
-def _stored_row(index: int, appended: Appended) -> PartitionProduceResponse:
+def _appended_row(index: int, appended: Appended) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,

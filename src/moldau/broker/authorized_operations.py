@@ -3,7 +3,7 @@
 from typing import Final
 
 NOT_ASKED: Final = -(1 << 31)
-"""The value of the field when nobody asked for it."""
+"""The value of the field when the client has not asked for it."""
 
 # Bits by Kafka's numbers of operations.
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << number for number in range(3, 9))

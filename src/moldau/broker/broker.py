@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from moldau.broker.client_telemetry import ClientTelemetry
 from moldau.broker.coordinators.coordinators import Coordinators
-from moldau.broker.deadlines import Deadlines
+from moldau.broker.deadlines import ExpiryQueue
 from moldau.broker.fetch_sessions import FetchSessions
-from moldau.broker.parking import Parking
+from moldau.broker.parking_lot import ParkingLot
 from moldau.broker.ports import (
     ControllerPort,
     DirectoriesPort,
@@ -45,20 +45,20 @@ class Broker:
     metadata_offset: int = -1
     """The last offset of the metadata log that the image has."""
     telemetry: ClientTelemetry = field(default_factory=ClientTelemetry)
-    write_deadlines: Deadlines = field(init=False)
+    write_deadlines: ExpiryQueue = field(init=False)
     fetch_sessions: FetchSessions = field(init=False)
     fetch_bytes_out: int = field(init=False, default=0)
     """How many bytes were read for fetches and are not sent yet."""
-    parking: Parking = field(init=False)
+    parking: ParkingLot = field(init=False)
     producer_ids: ProducerIds = field(init=False)
     coordinators: Coordinators = field(init=False)
     shares: Shares = field(init=False)
 
     def __post_init__(self) -> None:
-        self.write_deadlines = Deadlines(self.environment)
+        self.write_deadlines = ExpiryQueue(self.environment)
         slots = self.settings.max_incremental_fetch_session_cache_slots
         self.fetch_sessions = FetchSessions(slots, self.environment.entropy)
-        self.parking = Parking(self.environment)
+        self.parking = ParkingLot(self.environment)
         self.producer_ids = ProducerIds(self.controller, self._identity)
         self.coordinators = Coordinators(self)
         self.shares = Shares(self)

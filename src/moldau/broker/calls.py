@@ -39,7 +39,7 @@ class Peer:
         self.software_name = ""
         self.software_version = ""
         self.on_close: Callable[[], None] | None = None
-        """Set by who keeps something for as long as the connection lasts."""
+        """Set by a handler that keeps something for as long as the connection lasts."""
 
 
 Sent = Callable[[], None]
@@ -49,7 +49,7 @@ Response: TypeAlias = Message | bytes | None
 
 
 class Caller(Protocol):
-    """Who waits for an answer: a connection."""
+    """Waits for an answer: a connection."""
 
     @property
     def room(self) -> int:
@@ -110,7 +110,7 @@ class Call:
         self.pieces: list[Buffer] | None = None
         self.sent: Sent | None = None
         self.on_close: Callable[[], None] | None = None
-        """Set by who lets the call wait for long: called if the peer goes before the answer."""
+        """Set by a handler that parks the call: called if the peer goes before the answer."""
 
     @property
     def room(self) -> int:
@@ -128,7 +128,7 @@ class Call:
     def attempt(self, do: Callable[[], None]) -> None:
         """Go on with a call that waited; an exception is answered like one of its handler.
 
-        Whoever wakes it goes on with others, and its connection with what comes behind it.
+        What wakes it goes on with others, and its connection with what comes behind it.
         """
         try:
             do()

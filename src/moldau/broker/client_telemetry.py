@@ -26,7 +26,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_]")
 Labels = tuple[tuple[str, str], ...]
 
 
-class Subscription(NamedTuple):
+class TelemetrySubscription(NamedTuple):
     """What one client is asked for; its id changes when that does."""
 
     id: int
@@ -70,9 +70,9 @@ class Instance:
         self.series: dict[tuple[str, Labels], _Series] = {}
         self.expires = 0.0
         self.peer: Peer | None = None
-        self.subscription: Subscription | None = None
+        self.subscription: TelemetrySubscription | None = None
 
-    def begin(self, peer: Peer, subscription: Subscription, now: float) -> None:
+    def begin(self, peer: Peer, subscription: TelemetrySubscription, now: float) -> None:
         """Take a request. Another connection or subscription begins anew, as in Kafka."""
         if self.peer is not peer or self.subscription != subscription:
             self.peer = peer
@@ -164,7 +164,7 @@ class ClientTelemetry:
 
 def subscription_of(
     instance_id: bytes, attributes: Mapping[str, str | None], configs: Configs
-) -> Subscription:
+) -> TelemetrySubscription:
     """Return what all subscriptions that match a client ask it for together."""
     metrics: set[str] = set()
     interval_ms = _INTERVAL_MS
@@ -176,7 +176,7 @@ def subscription_of(
                 interval_ms = min(interval_ms, settings.interval_ms)
     asked = (ALL_METRICS,) if ALL_METRICS in metrics else tuple(sorted(metrics))
     crc = crc32c(f"{','.join(asked)} {interval_ms}".encode() + instance_id)
-    return Subscription(crc - 2 * (crc & _SIGN_BIT), asked, interval_ms)
+    return TelemetrySubscription(crc - 2 * (crc & _SIGN_BIT), asked, interval_ms)
 
 
 def _matches(rules: Iterable[str], attributes: Mapping[str, str | None]) -> bool:

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.controller_calls import decide
 from moldau.broker.error_texts import text_of
-from moldau.broker.forwarding import decide
-from moldau.controller.alter_configs import Operation
-from moldau.controller.commands import Command
+from moldau.controller.alter_configs import ConfigOperation
+from moldau.coordination.command import Command
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ResourceType
 from moldau.protocol.errors import ErrorCode
@@ -26,18 +26,18 @@ ROOT_LOGGER: Final = "root"
 LEVELS: Final = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
 
 
-class Named(Protocol):
+class NamedResource(Protocol):
     """A resource in a request or in an answer."""
 
     resource_type: int
     resource_name: str
 
 
-AnyNamed = TypeVar("AnyNamed", bound=Named)
+AnyNamed = TypeVar("AnyNamed", bound=NamedResource)
 Response = TypeVar("Response", AlterConfigsResponse, IncrementalAlterConfigsResponse)
 
 
-class Outcome(NamedTuple):
+class ConfigOutcome(NamedTuple):
     """What came of changing a resource's configs."""
 
     code: int
@@ -50,7 +50,7 @@ def alter(
     resources: Sequence[AnyNamed],
     do: Callable[[AnyNamed], bool],
     command_of: Callable[[Sequence[AnyNamed]], Command[Response]],
-    response_of: Callable[[Iterable[tuple[AnyNamed, Outcome]]], Response],
+    response_of: Callable[[Iterable[tuple[AnyNamed, ConfigOutcome]]], Response],
 ) -> Response | None:
     """Have the controller change the configs of those resources that `do` leaves to it.
 
@@ -58,27 +58,29 @@ def alter(
     """
     times = Counter((each.resource_type, each.resource_name) for each in resources)
 
-    def settle(resource: AnyNamed) -> Outcome | None:
+    def settle(resource: AnyNamed) -> ConfigOutcome | None:
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource may be named only once.")
-            return Outcome(ErrorCode.NONE, None) if do(resource) else None
+            return ConfigOutcome(ErrorCode.NONE, None) if do(resource) else None
         except Refusal as refusal:
-            return Outcome(refusal.code, refusal.message)
+            return ConfigOutcome(refusal.code, refusal.message)
 
     settled = [settle(resource) for resource in resources]
     left = [each for each, outcome in zip(resources, settled, strict=True) if outcome is None]
 
-    def respond(decided: Iterable[Outcome]) -> Response:
+    def respond(decided: Iterable[ConfigOutcome]) -> Response:
         others = iter(decided)
         outcomes = [next(others) if outcome is None else outcome for outcome in settled]
         return response_of(zip(resources, outcomes, strict=True))
 
     def answer(outcome: Response | ErrorCode) -> None:
         if isinstance(outcome, ErrorCode):
-            rows = [Outcome(outcome, text_of(outcome))] * len(left)
+            rows = [ConfigOutcome(outcome, text_of(outcome))] * len(left)
         else:
-            rows = [Outcome(each.error_code, each.error_message) for each in outcome.responses]
+            rows = [
+                ConfigOutcome(each.error_code, each.error_message) for each in outcome.responses
+            ]
         call.answer(respond(rows))
 
     if not left:
@@ -111,13 +113,13 @@ def alter_loggers(
         if change.name not in known:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"There is no logger {change.name!r}.")
         match change.config_operation:
-            case Operation.SET:
+            case ConfigOperation.SET:
                 if change.value not in LEVELS:
                     raise Refusal(
                         ErrorCode.INVALID_CONFIG,
                         f"{change.value!r} is not a level; there are {', '.join(LEVELS)}.",
                     )
-            case Operation.DELETE:
+            case ConfigOperation.DELETE:
                 if change.name == ROOT_LOGGER:
                     raise Refusal(ErrorCode.INVALID_REQUEST, "The root logger always has a level.")
             case operation:
@@ -127,5 +129,5 @@ def alter_loggers(
                 )
     if not validate_only:
         for change in changes:
-            is_set = change.config_operation == Operation.SET
+            is_set = change.config_operation == ConfigOperation.SET
             broker.loggers.set_level(change.name, change.value if is_set else None)

@@ -24,7 +24,7 @@ from moldau.protocol.schema import Buffer
 
 FRAMES_AT_ONCE_MAX: Final = 128
 QUEUED_BYTES_MAX: Final = 64 << 10
-"""What is queued is sent before more is answered: whoever does not read gets no further."""
+"""What is queued is sent before more is answered: a client that does not read gets no further."""
 
 _NO_API: Final = -1
 
@@ -38,7 +38,7 @@ class ConnectionLimits(NamedTuple):
     unsent_bytes_max: int
 
 
-class Connection:
+class ClientConnection:
     """The order of one connection.
 
     `wake` is called when there may be something to send or to start; `left` is told the calls whose
@@ -247,7 +247,7 @@ class Connection:
             if not self.must_close:
                 if first.pieces is not None:
                     self._outgoing += first.pieces
-                    # Whoever still has the call need not have the records in it.
+                    # A handler that still has the call need not have the records in it.
                     first.pieces = None
                 self._leaving.append(first)
         self._wake()

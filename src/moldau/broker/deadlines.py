@@ -19,10 +19,10 @@ class Expiring(Protocol):
         """Its time is up."""
 
 
-class Deadlines:
+class ExpiryQueue:
     """Those that wait, by when they give up.
 
-    Nearly all are done long before. Whoever is done says so in `is_done` and nowhere else: it is
+    Nearly all are done long before. One that is done says so in `is_done` and nowhere else: it is
     left out when there are twice as many as the last time that all were looked at.
     """
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from moldau.broker.broker import Broker
-from moldau.broker.fetch_sessions import Wanted
+from moldau.broker.fetch_sessions import FetchedPartition
 from moldau.broker.ports import Piece
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
+from moldau.log.extents import Isolation, Read
 from moldau.log.leader_epochs import UNKNOWN_END, EpochEnd
-from moldau.log.reading import Isolation, Read
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
@@ -27,10 +27,10 @@ class ColdError(Exception):
         self.cold = cold
 
 
-class Found(NamedTuple):
+class FoundRead(NamedTuple):
     """What there is of one partition: a read, or an error."""
 
-    wanted: Wanted
+    wanted: FetchedPartition
     replica: Replica | None
     read: Read | None
     error: ReplicaError | None = None
@@ -58,7 +58,7 @@ class Found(NamedTuple):
     def is_urgent(self) -> bool:
         """Whether the client should hear of it at once."""
         if self.error is not None:
-            # Who asks for what nobody has waits all the same, with what else it asks for.
+            # An unknown topic does not end the wait for what else the client asks for.
             return self.error.code not in UNKNOWN_TOPIC
         return self.diverging is not None or self._is_before_last_segment
 
@@ -72,7 +72,7 @@ class Found(NamedTuple):
         return log is not None and self.read.extent.path != log.segments[-1].path
 
 
-def find_replica(broker: Broker, wanted: Wanted) -> Replica:
+def find_replica(broker: Broker, wanted: FetchedPartition) -> Replica:
     """Return the leader of a partition; `ReplicaError` if it is not to be had here."""
     if not wanted.resolved_name:
         known = broker.image.topics.find_by_id(wanted.topic_id)
@@ -90,8 +90,8 @@ def find_replica(broker: Broker, wanted: Wanted) -> Replica:
 
 
 def look(
-    broker: Broker, wanted: Wanted, isolation: Isolation, bytes_max: int, *, whole: bool
-) -> Found:
+    broker: Broker, wanted: FetchedPartition, isolation: Isolation, bytes_max: int, *, whole: bool
+) -> FoundRead:
     """Find what a partition has for a reader; `ColdError` if that is not known yet.
 
     `whole`: the first batch counts even if it is larger than `bytes_max`.
@@ -99,7 +99,7 @@ def look(
     try:
         replica = find_replica(broker, wanted)
     except ReplicaError as error:
-        return Found(wanted, None, None, error)
+        return FoundRead(wanted, None, None, error)
     log = replica.log
     assert log is not None, "it leads"
     try:
@@ -114,15 +114,19 @@ def look(
             if end == UNKNOWN_END:
                 raise OffsetOutOfRangeError(wanted.fetch_offset, read.log_start, read.log_end)
             if end.epoch < wanted.last_fetched_epoch or end.end_offset < wanted.fetch_offset:
-                return Found(wanted, replica, read._replace(extent=None), None, end)
+                return FoundRead(wanted, replica, read._replace(extent=None), None, end)
     except DiskColdError as error:
         raise ColdError(replica, error) from error
     except OffsetOutOfRangeError as error:
-        return Found(wanted, replica, None, ReplicaError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)))
+        return FoundRead(
+            wanted, replica, None, ReplicaError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error))
+        )
     except UNREADABLE as error:
         broker.logs.failed(replica.partition, error)
-        return Found(wanted, replica, None, ReplicaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
-    return Found(wanted, replica, read)
+        return FoundRead(
+            wanted, replica, None, ReplicaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        )
+    return FoundRead(wanted, replica, read)
 
 
 def end_of_epoch(replica: Replica, epoch: LeaderEpoch) -> EpochEnd:
@@ -138,25 +142,25 @@ def end_of_epoch(replica: Replica, epoch: LeaderEpoch) -> EpochEnd:
     return end
 
 
-class Plan(NamedTuple):
+class FetchPlan(NamedTuple):
     """What one fetch gets."""
 
-    found: Sequence[Found]
+    found: Sequence[FoundRead]
     pieces: Sequence[Piece]
     """The extents of those in `found` that have one, in order."""
     size: int
     is_urgent: bool
     """Whether to answer with less than was asked for."""
-    left_out: Wanted | None
+    left_out: FetchedPartition | None
     """The first that has more, and nothing here."""
 
 
 def plan_fetch(
-    broker: Broker, wanted: Sequence[Wanted], isolation: Isolation, bytes_max: int
-) -> Plan:
+    broker: Broker, wanted: Sequence[FetchedPartition], isolation: Isolation, bytes_max: int
+) -> FetchPlan:
     """Find what a fetch gets of each partition, in order, until there is no room.
 
-    The first batch comes whole, however large it is: otherwise nobody would get past it.
+    The first batch comes whole, however large it is: otherwise no client would get past it.
     """
     found = []
     pieces = []
@@ -183,4 +187,4 @@ def plan_fetch(
             is_stable = isolation is Isolation.STABLE
             if each.fetch_offset < (read.stable_offset if is_stable else read.high_watermark):
                 left_out = each
-    return Plan(found, pieces, size, is_urgent or not waits, left_out)
+    return FetchPlan(found, pieces, size, is_urgent or not waits, left_out)

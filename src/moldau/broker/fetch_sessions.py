@@ -17,7 +17,7 @@ EVICTION_SECONDS: Final = 120.0
 PARTITIONS_MAX: Final = 500_000
 """In all sessions together, a third of a kilobyte each; what finds no room is fetched without."""
 
-Key: TypeAlias = tuple[str | bytes, int]
+FetchKey: TypeAlias = tuple[str | bytes, int]
 """A topic's name, or its id where the client uses ids, and the partition's number."""
 
 
@@ -29,7 +29,7 @@ class FetchSessionError(Exception):
         self.code = code
 
 
-class Wanted:
+class FetchedPartition:
     """A partition that a client fetches, and what it was told of it last."""
 
     __slots__ = (
@@ -64,7 +64,7 @@ class Wanted:
         self.last_fetched_epoch = partition.last_fetched_epoch
 
     @property
-    def key(self) -> Key:
+    def key(self) -> FetchKey:
         """What it is remembered by."""
         return self.topic or self.topic_id, self.index
 
@@ -89,7 +89,12 @@ class FetchSession:
     __slots__ = ("created", "epoch", "id", "used", "uses_ids", "wanted")
 
     def __init__(
-        self, session_id: int, wanted: dict[Key, Wanted], *, uses_ids: bool, now: float
+        self,
+        session_id: int,
+        wanted: dict[FetchKey, FetchedPartition],
+        *,
+        uses_ids: bool,
+        now: float,
     ) -> None:
         self.id = session_id
         self.epoch = 1
@@ -97,7 +102,7 @@ class FetchSession:
         self.wanted = wanted
         self.created = self.used = now
 
-    def serve_last(self, wanted: Wanted) -> None:
+    def serve_last(self, wanted: FetchedPartition) -> None:
         """Serve a partition behind all others the next time: it had something this time."""
         if self.wanted.pop(wanted.key, None) is not None:
             self.wanted[wanted.key] = wanted
@@ -110,7 +115,7 @@ class Selection:
 
     def __init__(
         self,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[FetchedPartition],
         session: FetchSession | None = None,
         *,
         begins_in: "FetchSessions | None" = None,
@@ -124,8 +129,8 @@ class Selection:
         self._uses_ids = uses_ids
 
     def finish(
-        self, rows: Iterable[tuple[Wanted, PartitionData]], now: float
-    ) -> tuple[int, list[tuple[Wanted, PartitionData]]]:
+        self, rows: Iterable[tuple[FetchedPartition, PartitionData]], now: float
+    ) -> tuple[int, list[tuple[FetchedPartition, PartitionData]]]:
         """Return the session's id and those rows that are to be sent."""
         session = self._session
         if session is None:
@@ -172,7 +177,7 @@ class FetchSessions:
         epoch = request.session_epoch
         if epoch in (FIRST_EPOCH, LAST_EPOCH):
             self._end(request.session_id)
-            wanted: dict[Key, Wanted] = {}
+            wanted: dict[FetchKey, FetchedPartition] = {}
             _take(wanted, request)
             sessions = self if epoch == FIRST_EPOCH else None
             return Selection(list(wanted.values()), begins_in=sessions, uses_ids=uses_ids)
@@ -197,7 +202,9 @@ class FetchSessions:
         self._sessions[session.id] = self._sessions.pop(session.id)  # the last used is last
         return Selection(list(session.wanted.values()), session)
 
-    def create(self, wanted: dict[Key, Wanted], *, uses_ids: bool, now: float) -> int:
+    def create(
+        self, wanted: dict[FetchKey, FetchedPartition], *, uses_ids: bool, now: float
+    ) -> int:
         """Begin a session if there is room, or another may go for it; return its id or 0."""
         size = len(wanted)
         if size > self._partitions_max:
@@ -237,14 +244,14 @@ class FetchSessions:
             self.partition_count -= len(session.wanted)
 
 
-def _take(wanted: dict[Key, Wanted], request: FetchRequest) -> None:
+def _take(wanted: dict[FetchKey, FetchedPartition], request: FetchRequest) -> None:
     """Add, change and forget what the request says."""
     for topic in request.topics:
         for partition in topic.partitions:
             key = (topic.topic or topic.topic_id, partition.partition)
             known = wanted.get(key)
             if known is None:
-                wanted[key] = Wanted(topic.topic, topic.topic_id, partition)
+                wanted[key] = FetchedPartition(topic.topic, topic.topic_id, partition)
             else:
                 known.update(partition)
     for forgotten in request.forgotten_topics_data:

@@ -6,7 +6,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Endpoint, Peer
 
 
-class Leader(NamedTuple):
+class KnownLeader(NamedTuple):
     """Who leads a partition, as far as this broker knows; -1 if it does not."""
 
     node_id: int
@@ -14,13 +14,13 @@ class Leader(NamedTuple):
     endpoint: Endpoint | None
 
 
-def current_leader(broker: Broker, peer: Peer, topic: str, index: int) -> Leader:
+def current_leader(broker: Broker, peer: Peer, topic: str, index: int) -> KnownLeader:
     """Return a partition's leader and the address that the peer can reach it at."""
     known = broker.image.topics.find(topic)
     partition = None if known is None else known.partitions.get(index)
     if partition is None:
-        return Leader(-1, -1, None)
-    return Leader(
+        return KnownLeader(-1, -1, None)
+    return KnownLeader(
         partition.leader, partition.leader_epoch, find_endpoint(broker, peer, partition.leader)
     )
 

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from moldau.controller.commands import Command
-from moldau.controller.decision import Answer
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
+from moldau.log.extents import Extent
 from moldau.log.producers import Origin
-from moldau.log.reading import Extent
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -42,7 +41,7 @@ class ControllerPort(Protocol):
 
     @property
     def leader_id(self) -> int | None:
-        """The node that leads the quorum, None while nobody does."""
+        """The node that leads the quorum, None while no node does."""
 
     @property
     def kraft_version(self) -> int:
@@ -57,7 +56,7 @@ class ControllerPort(Protocol):
         """Have a command decided; nothing is committed before the call returns.
 
         `then` gets the answer when the decision is committed and this broker acts on it; or
-        NOT_CONTROLLER when nobody decides, and UNKNOWN_SERVER_ERROR when the controller failed.
+        NOT_CONTROLLER when no node decides, and UNKNOWN_SERVER_ERROR when the controller failed.
         """
 
 
@@ -68,13 +67,13 @@ class Piece(NamedTuple):
     extent: Extent
 
 
-class Loaded(NamedTuple):
+class LoadedPieces(NamedTuple):
     """The bytes of pieces, in their order."""
 
     contents: Sequence[Buffer | None]
     """None for what cannot be read: then its partition is out of service already."""
     release: Callable[[], None] | None
-    """To be called when nobody looks at the contents any more: the memory is used again."""
+    """To be called when the contents are sent or done with: the memory is used again."""
 
 
 class LogsPort(Protocol):
@@ -93,7 +92,7 @@ class LogsPort(Protocol):
     ) -> Appended:
         """Stage batches, by default a client's, which stay where they are until the turn's end.
 
-        `AppendError` refuses them. Whether they could be written, the replica's writers hear.
+        `AppendError` refuses them. Whether they could be written, the replica's callbacks hear.
         """
 
     def write_soon(self) -> None:
@@ -104,7 +103,7 @@ class LogsPort(Protocol):
     ) -> None:
         """Bring into memory what a look into a log missed there, beside the loop."""
 
-    def load(self, pieces: Sequence[Piece], then: Callable[[Loaded], None]) -> None:
+    def load(self, pieces: Sequence[Piece], then: Callable[[LoadedPieces], None]) -> None:
         """Read pieces of files, which may be replaced meanwhile, but not before this returns.
 
         `then` is called before this returns if all are in memory.
@@ -131,7 +130,7 @@ class LogSize(NamedTuple):
     """Whether it is a copy that is to take the place of the log, in another directory."""
 
 
-class LogDirectory(NamedTuple):
+class DescribedDirectory(NamedTuple):
     """A log directory of this broker."""
 
     path: str
@@ -146,7 +145,7 @@ class LogDirectory(NamedTuple):
 class DirectoriesPort(Protocol):
     """The log directories of this broker."""
 
-    def describe(self) -> Sequence[LogDirectory]:
+    def describe(self) -> Sequence[DescribedDirectory]:
         """Return all of them, those that are offline too; absolute paths, as they are compared."""
 
     def move(self, partition: TopicPartition, path: str) -> None:
@@ -154,7 +153,7 @@ class DirectoriesPort(Protocol):
 
 
 class ShardWatch(Protocol):
-    """Who is told how the shards of coordinators fare."""
+    """Is told how the shards of coordinators fare."""
 
     def loaded(self, partition: TopicPartition, record_count: int, seconds: float) -> None:
         """A shard has replayed its log, and answers."""

@@ -18,7 +18,7 @@ LEFT_MIN: Final = 100
 WAITING_MAX: Final = 10_000
 """So many wait for a block; the others are told to come again."""
 
-Then = Callable[[ProducerId | None], None]
+ProducerIdCallback = Callable[[ProducerId | None], None]
 
 
 class ProducerIds:
@@ -29,10 +29,10 @@ class ProducerIds:
         self._identity = identity  # this broker's id and epoch
         self._ids = range(0)
         self._next_ids = range(0)
-        self._waiting: deque[Then] = deque()
+        self._waiting: deque[ProducerIdCallback] = deque()
         self._is_asking = False
 
-    def take(self, then: Then) -> None:
+    def take(self, then: ProducerIdCallback) -> None:
         """Give out an id, at once if there is one; None if there is none to be had now."""
         if len(self._waiting) >= WAITING_MAX:
             then(None)
@@ -60,7 +60,7 @@ class ProducerIds:
     def _answered(self, response: AllocateProducerIdsResponse | ErrorCode) -> None:
         self._is_asking = False
         if isinstance(response, ErrorCode) or response.error_code:
-            # Whoever waits may ask again, and that asks the controller again.
+            # A client that waits may ask again, and that asks the controller again.
             waiting, self._waiting = self._waiting, deque()
             for then in waiting:
                 then(None)

@@ -20,7 +20,7 @@ class Watch(Protocol):
     """Who is told of requests that went wrong."""
 
     def malformed(self, call: Call, error: ProtocolError) -> None:
-        """The peer has sent what nobody can answer: its connection is closed."""
+        """The peer has sent what no handler can answer: its connection is closed."""
 
     def failed(self, call: Call, error: Exception) -> None:
         """A handler has let an exception escape."""
@@ -67,7 +67,7 @@ class Router:
 
     def _refuse(self, call: Call) -> None:
         if call.api_key != API_VERSIONS:
-            # Kafka closes the connection of whoever asks for what was not advertised.
+            # Kafka closes the connection of a client that asks for what was not advertised.
             reason = f"API {call.api_key} is not served in version {call.version}"
             self.hang_up(call, ProtocolError(reason))
             return
@@ -75,7 +75,7 @@ class Router:
         call.answer(unsupported_version())
 
     def hang_up(self, call: Call, error: ProtocolError) -> None:
-        """Close the connection of a peer that has sent what nobody can answer."""
+        """Close the connection of a peer that has sent what no handler can answer."""
         self.watch.malformed(call, error)
         call.hang_up()
 

@@ -121,7 +121,7 @@ _FOR_METRICS: Final = frozenset({"get_telemetry_subscriptions", "push_telemetry"
 
 
 def advertised_apis(*, has_metrics: bool) -> Sequence[Served]:
-    """Return what clients are told of: to push metrics only where they are told to somebody.
+    """Return what clients are told of: to push metrics only where this broker serves them.
 
     So does Kafka. Some clients begin to push, and say so, as soon as they are let.
     """

@@ -10,7 +10,8 @@ from moldau.broker.append_request import AppendRequest, last_of_each
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.admission import is_admitted
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -19,23 +20,12 @@ from moldau.replication.replica import Replica
 from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-ABORTABLE_SINCE: Final = 11
 ADDING_SINCE: Final = 12
 _FLEXIBLE_SINCE: Final = 9
 _SIZE_BYTES: Final = 4
 PRODUCE: Final = 0
 
 _SPLITTER: Final = FrameSplitter({PRODUCE: _FLEXIBLE_SINCE})
-
-# Clients send a batch again for this error, and do not look for another leader before.
-_SEEN_AS: Final = dict.fromkeys(
-    (
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    ),
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-)
 
 
 class TransactionalAppend(AppendRequest):
@@ -61,7 +51,9 @@ class TransactionalAppend(AppendRequest):
         producers = set()
         writes = self._broker.coordinators.transactions.writes
         for replica, batch in self._batches(data):
-            producer = Producer(ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch))
+            producer = ProducerIdentity(
+                ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch)
+            )
             producers.add(producer)
             if producer.id in writes or not is_admitted(replica, producer):
                 unknown[replica.partition] = batch
@@ -108,7 +100,7 @@ class TransactionalAppend(AppendRequest):
             )
 
     def _ask(
-        self, producer: Producer, unknown: Mapping[TopicPartition, Batch], owned: bytearray
+        self, producer: ProducerIdentity, unknown: Mapping[TopicPartition, Batch], owned: bytearray
     ) -> None:
         transactions = self._broker.coordinators.transactions
         for partition, batch in unknown.items():
@@ -152,15 +144,10 @@ class TransactionalAppend(AppendRequest):
             first_sequences.check(replica, batch, begins_at_zero=self._adds)
 
     def _seen(self, code: ErrorCode) -> tuple[ErrorCode, str]:
-        version = self._call.version
-        if code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
-            code = ErrorCode.INVALID_TXN_STATE
+        told = told_code(ErrorReader.PRODUCE, code, self._call.version)
         if code in (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE):
-            return code, "the partition was not added to the transaction"
-        seen = _SEEN_AS.get(code, code)
-        if code is ErrorCode.CONCURRENT_TRANSACTIONS and not self._adds:
-            seen = ErrorCode.NOT_ENOUGH_REPLICAS
-        return seen, f"the transaction's coordinator says {code.name}"
+            return told, "the partition was not added to the transaction"
+        return told, f"the transaction's coordinator says {code.name}"
 
     def _refuse(self, code: ErrorCode, message: str) -> None:
         for name, partition in self._partitions():

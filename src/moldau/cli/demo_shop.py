@@ -12,7 +12,7 @@ PAGES: Final = ("/", "/rivers", "/bridges", "/cart")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ShopEvent:
     """Something that goes to a topic."""
 
     topic: str
@@ -27,25 +27,25 @@ class Shop:
         self._chance = chance
         self._orders = 0
 
-    def open(self) -> Iterator[Event]:
+    def open(self) -> Iterator[ShopEvent]:
         """Yield all users."""
         for user in USERS:
             yield self._move(user)
 
-    def happen(self, time: datetime) -> Iterator[Event]:
+    def happen(self, time: datetime) -> Iterator[ShopEvent]:
         """Yield what happens at a moment: an order, a few clicks, and seldom somebody moves."""
         self._orders += 1
         at = time.isoformat()
         order = f"o{self._orders}"
         amount = round(self._chance.uniform(1, 100), 2)
         user = self._chance.choice(USERS)
-        yield Event("orders", order, {"id": order, "user": user, "amount": amount, "at": at})
+        yield ShopEvent("orders", order, {"id": order, "user": user, "amount": amount, "at": at})
         for _ in range(self._chance.randint(1, 3)):
             page = self._chance.choice(PAGES)
-            yield Event("clicks", None, {"user": user, "page": page, "at": at})
+            yield ShopEvent("clicks", None, {"user": user, "page": page, "at": at})
         if self._chance.random() < 0.05:
             yield self._move(user)
 
-    def _move(self, user: str) -> Event:
+    def _move(self, user: str) -> ShopEvent:
         city = self._chance.choice(CITIES)
-        return Event("users", user, {"name": user.capitalize(), "city": city})
+        return ShopEvent("users", user, {"name": user.capitalize(), "city": city})

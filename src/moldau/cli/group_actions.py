@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import CommandError, UsageError, complain
 from moldau.cli.group_offsets import (
-    Target,
+    ResetTarget,
     committed_offsets,
     make_plan,
     named_partitions,
@@ -218,15 +218,15 @@ def reset(admin: "Admin", options: argparse.Namespace) -> int | None:
     return complain_of(errors.values())
 
 
-def _target(options: argparse.Namespace) -> Target:
+def _target(options: argparse.Namespace) -> ResetTarget:
     if options.since is not None:
-        return Target(time_ms=parse_moment(options.since))
+        return ResetTarget(time_ms=parse_moment(options.since))
     if options.shift is not None:
-        return Target(shift=options.shift)
+        return ResetTarget(shift=options.shift)
     if options.to in ("earliest", "latest", "current"):
-        return Target(to=options.to)
+        return ResetTarget(to=options.to)
     if options.to.isdecimal():
-        return Target(offset=int(options.to))
+        return ResetTarget(offset=int(options.to))
     raise UsageError(f"--to {options.to}: a number, earliest, latest or current is wanted")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moldau.client.group_descriptions import GroupDescription, GroupMember
 
 
-class Place(NamedTuple):
+class GroupPlace(NamedTuple):
     """How far a group is in a partition, and who reads it."""
 
     partition: TopicPartition
@@ -32,7 +32,7 @@ class Place(NamedTuple):
         return None if self.offset is None or self.end is None else self.end - self.offset
 
 
-def places_of(admin: "Admin", group: "GroupDescription") -> list[Place]:
+def places_of(admin: "Admin", group: "GroupDescription") -> list[GroupPlace]:
     """Return what members have, the busiest first, then what only offsets are kept of."""
     committed = committed_offsets(admin, group.group_id)
     members = sorted(group.members, key=lambda member: -len(member.assignment))
@@ -44,9 +44,9 @@ def places_of(admin: "Admin", group: "GroupDescription") -> list[Place]:
     ]
     ends = known_offsets(admin, [key for key, _ in rows], "latest")
     return [
-        Place(key, at.offset, _epoch(at), ends.get(key), member)
+        GroupPlace(key, at.offset, _epoch(at), ends.get(key), member)
         if (at := committed.get(key)) is not None
-        else Place(key, None, None, ends.get(key), member)
+        else GroupPlace(key, None, None, ends.get(key), member)
         for key, member in rows
     ]
 
@@ -125,7 +125,7 @@ def named_partitions(admin: "Admin", texts: Iterable[str]) -> list[TopicPartitio
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResetTarget:
     """Where a group shall stand: exactly one of these."""
 
     to: str | None = None
@@ -136,7 +136,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResetPlan:
     """The offsets that a group would get."""
 
     offsets: dict[TopicPartition, int]
@@ -149,20 +149,20 @@ class Plan:
 def make_plan(
     admin: "Admin",
     partitions: Sequence[TopicPartition],
-    target: Target,
+    target: ResetTarget,
     current: "dict[TopicPartition, int]",
-) -> Plan:
+) -> ResetPlan:
     """Look up where the target is in each partition; `current` is where the group stands."""
     if target.time_ms is not None:
         found = exact_offsets(admin, partitions, target.time_ms)
         silent = [key for key in partitions if found[key] < 0]
-        return Plan(found | exact_offsets(admin, silent, "latest"), silent=silent)
+        return ResetPlan(found | exact_offsets(admin, silent, "latest"), silent=silent)
     if target.to == "current":
         rest = [key for key in partitions if key not in current]
         ends = exact_offsets(admin, rest, "latest")
-        return Plan({key: current[key] if key in current else ends[key] for key in partitions})
+        return ResetPlan({key: current[key] if key in current else ends[key] for key in partitions})
     if target.to is not None:
-        return Plan(exact_offsets(admin, partitions, target.to))
+        return ResetPlan(exact_offsets(admin, partitions, target.to))
     if target.offset is not None:
         return within(admin, dict.fromkeys(partitions, target.offset))
     assert target.shift is not None, "a target says where"
@@ -175,12 +175,12 @@ def make_plan(
     return within(admin, {key: current[key] + target.shift for key in partitions})
 
 
-def within(admin: "Admin", wanted: dict[TopicPartition, int]) -> Plan:
+def within(admin: "Admin", wanted: dict[TopicPartition, int]) -> ResetPlan:
     """Take offsets as they are where there are such, else the first or last of the partition."""
     starts = exact_offsets(admin, wanted, "earliest")
     ends = exact_offsets(admin, wanted, "latest")
     offsets = {key: max(starts[key], min(ends[key], wanted[key])) for key in wanted}
-    return Plan(offsets, [key for key in wanted if offsets[key] != wanted[key]])
+    return ResetPlan(offsets, [key for key in wanted if offsets[key] != wanted[key]])
 
 
 def exact_offsets(

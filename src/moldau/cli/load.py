@@ -18,7 +18,7 @@ MB: Final = 1 << 20
 CONSUME_POLL_MS: Final = 100
 
 
-class Window(NamedTuple):
+class LoadWindow(NamedTuple):
     """What was done in some time."""
 
     records: int
@@ -59,7 +59,7 @@ class Window(NamedTuple):
 class ProduceLoad:
     """Sends values to a topic, at a rate or as fast as it goes."""
 
-    def __init__(self, report: Callable[[Window], None], report_seconds: float) -> None:
+    def __init__(self, report: Callable[[LoadWindow], None], report_seconds: float) -> None:
         self._report = report
         self._report_seconds = report_seconds
         self._latencies_ms = array("d")
@@ -76,7 +76,7 @@ class ProduceLoad:
         values: Iterator[bytes],
         count: int,
         rate: float | None,
-    ) -> Window:
+    ) -> LoadWindow:
         """Send so many, and wait for all; raises if one could not be delivered."""
         began = shown = time.monotonic()
         for number in range(count):
@@ -96,7 +96,7 @@ class ProduceLoad:
         if self._failure is not None:
             raise self._failure
         seconds = time.monotonic() - began
-        return Window(len(self._latencies_ms), self._size_bytes, seconds, self._latencies_ms)
+        return LoadWindow(len(self._latencies_ms), self._size_bytes, seconds, self._latencies_ms)
 
     def _hold(self, delivery: "Delivery") -> None:
         """Keep it until it is done: a producer warns of failures that nobody asks about."""
@@ -115,7 +115,7 @@ class ProduceLoad:
     def _show(self, seconds: float) -> None:
         latencies = self._latencies_ms[self._shown :]
         size = self._size_bytes - self._shown_bytes
-        self._report(Window(len(latencies), size, seconds, latencies))
+        self._report(LoadWindow(len(latencies), size, seconds, latencies))
         self._shown += len(latencies)
         self._shown_bytes += size
 
@@ -132,9 +132,9 @@ async def consume_load(
     consumer: "AsyncConsumer",
     count: int,
     timeout_ms: int,
-    report: Callable[[Window], None],
+    report: Callable[[LoadWindow], None],
     report_seconds: float,
-) -> tuple[Window, bool]:
+) -> tuple[LoadWindow, bool]:
     """Take so many records; False beside the result if no more came in time."""
     records = size = shown_records = shown_size = 0
     began = shown = last = time.monotonic()
@@ -144,10 +144,10 @@ async def consume_load(
         if batch:
             last = now
         elif (now - last) * 1000 >= timeout_ms:
-            return Window(records, size, last - began, array("d")), False
+            return LoadWindow(records, size, last - began, array("d")), False
         records += len(batch)
         size += sum(len(each.key or b"") + len(each.value or b"") for each in batch)
         if now - shown >= report_seconds:
-            report(Window(records - shown_records, size - shown_size, now - shown, array("d")))
+            report(LoadWindow(records - shown_records, size - shown_size, now - shown, array("d")))
             shown, shown_records, shown_size = now, records, size
-    return Window(records, size, time.monotonic() - began, array("d")), True
+    return LoadWindow(records, size, time.monotonic() - began, array("d")), True

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.cli.frame import FAILED, CommandError, Parser, complain, run
-from moldau.cli.printing import Progress, print_json
+from moldau.cli.printing import ProgressLine, print_json
 from moldau.cli.target import add_json_option, add_verbose_option
 
 if TYPE_CHECKING:
-    from moldau.cli.dump.rows import Row
+    from moldau.cli.dump.rows import DumpRow
 
 EXAMPLES = """examples:
   moldau log data/clicks-0                  all files of a partition
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
 def _work(options: argparse.Namespace) -> int:
     from moldau.cli.dump.rows import rows_of
 
-    progress = Progress()
+    progress = ProgressLine()
     faults = files = 0
     for path in _files(options.paths):
         files += 1
@@ -91,7 +91,7 @@ def _files(paths: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def text_of(row: "Row") -> str:
+def text_of(row: "DumpRow") -> str:
     """Say a row in words."""
     from moldau.cli.dump.messages import compact
 
@@ -116,7 +116,7 @@ def text_of(row: "Row") -> str:
             )
 
 
-def _batch_text(row: "Row") -> str:
+def _batch_text(row: "DumpRow") -> str:
     parts = [
         f"{row['base_offset']}..{row['last_offset']}",
         f"{row['records']} records",

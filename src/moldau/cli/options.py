@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from moldau.cli.frame import complain
-from moldau.metadata.settings.load import Loaded, load_broker_settings
+from moldau.metadata.settings.load import LoadedSettings, load_broker_settings
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_settings(options: argparse.Namespace, *assignments: str) -> Loaded | None:
+def load_settings(options: argparse.Namespace, *assignments: str) -> LoadedSettings | None:
     """Read all settings; say what is wrong with them, and return None if they cannot be used.
 
     `assignments` stand between the file and what was `--set`.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from moldau.cli.frame import FAILED, Parser, UsageError, complain, run
-from moldau.cli.load import ProduceLoad, Window, consume_load, sized_values
-from moldau.cli.printing import PROGRESS_SECONDS, Progress, print_json, table
+from moldau.cli.load import LoadWindow, ProduceLoad, consume_load, sized_values
+from moldau.cli.printing import PROGRESS_SECONDS, ProgressLine, print_json, table
 from moldau.cli.target import client_config, parse_assignments, target_options
 
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -62,9 +62,9 @@ def main(argv: Sequence[str]) -> int:
 def _work(options: argparse.Namespace) -> int | None:
     if options.records < 1:
         raise UsageError("--records: 1 or more is wanted")
-    progress = Progress()
+    progress = ProgressLine()
 
-    def report(window: Window) -> None:
+    def report(window: LoadWindow) -> None:
         progress(
             f"{window.records_per_second:.0f} records/s, {window.megabytes_per_second:.1f} MB/s"
         )
@@ -86,8 +86,8 @@ def _work(options: argparse.Namespace) -> int | None:
 
 
 async def _produce(
-    options: argparse.Namespace, config: dict[str, object], report: Callable[[Window], None]
-) -> Window:
+    options: argparse.Namespace, config: dict[str, object], report: Callable[[LoadWindow], None]
+) -> LoadWindow:
     from moldau.client.producer import AsyncProducer
 
     if options.acks is not None:
@@ -101,8 +101,8 @@ async def _produce(
 
 
 async def _consume(
-    options: argparse.Namespace, config: dict[str, object], report: Callable[[Window], None]
-) -> tuple[Window, bool]:
+    options: argparse.Namespace, config: dict[str, object], report: Callable[[LoadWindow], None]
+) -> tuple[LoadWindow, bool]:
     from moldau.client.consumer import AsyncConsumer
 
     async with AsyncConsumer(options.bootstrap_server, config=config) as consumer:
@@ -112,7 +112,7 @@ async def _consume(
         return await consume_load(consumer, options.records, timeout_ms, report, PROGRESS_SECONDS)
 
 
-def _show(window: Window, *, as_json: bool) -> None:
+def _show(window: LoadWindow, *, as_json: bool) -> None:
     row: dict[str, object] = {
         "records": window.records,
         "seconds": round(window.seconds, 3),

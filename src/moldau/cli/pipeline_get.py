@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from moldau.cli.frame import FAILED, FINE
-from moldau.cli.printing import Progress, print_json
+from moldau.cli.printing import ProgressLine, print_json
 from moldau.cli.sql_discovery import find_server
 from moldau.cli.sql_table import RowTable
 from moldau.cli.target import DEFAULT_SERVER, client_config
@@ -16,7 +16,7 @@ from moldau.client.errors import KafkaError
 from moldau.pipelines.sql.catalog.definitions import RELATION, folded, read_definition
 from moldau.pipelines.sql.catalog.topic import CatalogTopic, topic_name
 from moldau.pipelines.sql.lookups.view_keys import key_of
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.sql.serving.json_lines import plain
 from moldau.pipelines.views.announcing import find_addresses
 from moldau.pipelines.views.client import NotThereError, ServerUnreachableError, ViewClient
@@ -87,10 +87,10 @@ def _scan(
         "all of topic" if table is not None and _is_windowed(table) else "the key's partition of"
     )
     _say(f"{reason}: reading {where} {name}")
-    progress = Progress()
+    progress = ProgressLine()
     if table is None:
         key = Column("key", "string", is_key=True)
-        table = Relation(name, Kind.TABLE, name, (key, Column("value", "string")), "string")
+        table = Relation(name, RelationKind.TABLE, name, (key, Column("value", "string")), "string")
     answers = scan_key(
         {"bootstrap.servers": servers, **client_config(options)},
         table.topic,

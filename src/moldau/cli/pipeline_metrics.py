@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from moldau.cli.frame import CommandError
-from moldau.runtime.metrics import Kind, Metrics, render_labels
+from moldau.runtime.metrics import MetricKind, Metrics, render_labels
 from moldau.runtime.metrics_server import MetricsServer
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 
-NUMBERS: Final[dict[str, tuple[Kind, str, str]]] = {
+NUMBERS: Final[dict[str, tuple[MetricKind, str, str]]] = {
     "batch": ("gauge", "batch", "The number of the last batch."),
     "rows_in_per_second": ("gauge", "rows_in_per_second", "Records read by the last batch."),
     "rows_out_per_second": ("gauge", "rows_out_per_second", "Rows written by the last batch."),

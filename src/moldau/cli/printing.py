@@ -78,7 +78,7 @@ def text_or_base64(name: str, data: bytes | None) -> dict[str, str | None]:
         return {f"{name}_base64": base64.b64encode(data).decode("ascii")}
 
 
-class Progress:
+class ProgressLine:
     """A line on a terminal that says how far something is; elsewhere nothing."""
 
     def __init__(self, *, is_wanted: bool = True) -> None:

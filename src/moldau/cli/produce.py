@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.frame import CommandError, Parser, UsageError, run
 from moldau.cli.lines import LineFormat, LineRecord
-from moldau.cli.printing import Progress, counted, print_json
+from moldau.cli.printing import ProgressLine, counted, print_json
 from moldau.cli.target import (
     add_json_option,
     add_target_options,
@@ -132,7 +132,7 @@ class Sending:
         # Who holds a delivery wants to know: a producer warns of what nobody asks about.
         self._pending: deque[Delivery] = deque()
         # Who types sees what was typed.
-        self._progress = Progress(is_wanted=not sys.stdin.isatty())
+        self._progress = ProgressLine(is_wanted=not sys.stdin.isatty())
 
     def send(self, record: LineRecord) -> "Delivery":
         """Send a record; raises when one before it could not be delivered."""

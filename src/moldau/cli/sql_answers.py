@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from moldau.cli.printing import Progress, counted, print_json
+from moldau.cli.printing import ProgressLine, counted, print_json
 from moldau.cli.sql_table import NULL, RowTable
 
 ROWS_HELD_MAX: Final = 1000
@@ -18,7 +18,7 @@ def write_line(line: str) -> None:
     print(line, flush=True)
 
 
-class Printer:
+class AnswerPrinter:
     """Prints the answers to some statements; `live` are the numbers of those without an end."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Printer:
         self._note = note or _to_stderr
         # A script can count by itself; that there is nothing is said to everybody.
         self._has_counts = sys.stderr.isatty() if has_counts is None else has_counts
-        self._progress = Progress()
+        self._progress = ProgressLine()
         self._names: Sequence[str] = ()
         self._table: RowTable | None = None
         self._held: list[Sequence[Any]] = []

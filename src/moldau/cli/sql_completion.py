@@ -22,7 +22,7 @@ COMMANDS: Final = ("exit", "help", "quit")
 _WORD: Final = re.compile(r"[\w$.'-]*$")
 
 
-class Names:
+class CompletionNames:
     """What a server has, as it was when somebody last looked."""
 
     def __init__(self, client: ServerClient) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from moldau.cli.frame import FAILED, FINE, CommandError
-from moldau.cli.sql_answers import Printer
-from moldau.cli.sql_target import Target, open_target
+from moldau.cli.sql_answers import AnswerPrinter
+from moldau.cli.sql_target import SqlTarget, open_target
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.errors import SqlError
 from moldau.pipelines.sql.language.parsing import parse
@@ -70,7 +70,7 @@ def execute(
 
     Whoever is interrupted meanwhile hangs up, and the server ends what it does for it.
     """
-    printer = Printer(live=live_statements(text), **printing)
+    printer = AnswerPrinter(live=live_statements(text), **printing)
     try:
         with closing(client.execute(text, settings)) as answers:
             for answer in answers:
@@ -109,7 +109,7 @@ def tell_error(error: Exception, origin: str = "") -> None:
     print(f"moldau: {where}{error}", file=sys.stderr, flush=True)
 
 
-def _say_goodbye(target: Target) -> None:
+def _say_goodbye(target: SqlTarget) -> None:
     """Say what ends with this process."""
     count = int(target.client.health()["queries"]) if target.is_inside else 0
     if count:

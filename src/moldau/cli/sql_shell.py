@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moldau.cli.frame import CommandError
-from moldau.cli.sql_completion import Names
+from moldau.cli.sql_completion import CompletionNames
 from moldau.cli.sql_pager import Pager
 from moldau.cli.sql_session import execute, live_statements, tell_error
-from moldau.cli.sql_target import Target
+from moldau.cli.sql_target import SqlTarget
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.lexing import is_complete
 
@@ -59,9 +59,9 @@ def is_enough(text: str) -> bool:
     return not words or words in (*LEAVING, *HELPING) or is_complete(text)
 
 
-def run_shell(target: Target, *, as_json: bool) -> None:
+def run_shell(target: SqlTarget, *, as_json: bool) -> None:
     """Read statements and have them answered, until whoever types has enough."""
-    names = Names(target.client)
+    names = CompletionNames(target.client)
     names.refresh()
     session = _make_prompt(names)
     settings: Mapping[str, str] = {}
@@ -86,7 +86,7 @@ def run_shell(target: Target, *, as_json: bool) -> None:
 
 
 def _answer(
-    target: Target, text: str, settings: Mapping[str, str], *, as_json: bool
+    target: SqlTarget, text: str, settings: Mapping[str, str], *, as_json: bool
 ) -> Mapping[str, str]:
     try:
         # What does not end is seen as it comes, and not by pages.
@@ -104,7 +104,7 @@ def _answer(
     return settings
 
 
-def _make_prompt(names: Names) -> "PromptSession[str]":
+def _make_prompt(names: CompletionNames) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession
     from prompt_toolkit.application import get_app
     from prompt_toolkit.completion import Completer, Completion

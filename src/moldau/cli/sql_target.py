@@ -14,7 +14,7 @@ from moldau.pipelines.sql.serving.server import SqlServer
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SqlTarget:
     """A server, and whether queries that it runs rest when this process ends."""
 
     client: ServerClient
@@ -22,7 +22,7 @@ class Target:
 
 
 @contextmanager
-def open_target(options: argparse.Namespace, *, only_asks: bool = False) -> Iterator[Target]:
+def open_target(options: argparse.Namespace, *, only_asks: bool = False) -> Iterator[SqlTarget]:
     """Yield the server to talk to; one that is made here is gone afterwards.
 
     One for a text that only asks has no service: queries are not started for a second, and nobody
@@ -31,14 +31,14 @@ def open_target(options: argparse.Namespace, *, only_asks: bool = False) -> Iter
     if options.server is not None:
         client = ServerClient(options.server)
         client.health()
-        yield Target(client, is_inside=False)
+        yield SqlTarget(client, is_inside=False)
         return
     setup = setup_of(options)
     is_anywhere = not is_cluster_named(options)
     found = find_server(setup.servers, setup.service, is_anywhere=is_anywhere)
     if found is not None:
         _say(f"connected to the server at {found.address}")
-        yield Target(found, is_inside=False)
+        yield SqlTarget(found, is_inside=False)
         return
     with SqlServer(
         setup.servers,
@@ -49,7 +49,7 @@ def open_target(options: argparse.Namespace, *, only_asks: bool = False) -> Iter
         say=_say,
     ) as server:
         _say(f"no server runs: this shell has one inside, for {setup.servers}")
-        yield Target(ServerClient(server.address), is_inside=not only_asks)
+        yield SqlTarget(ServerClient(server.address), is_inside=not only_asks)
 
 
 def _say(line: str) -> None:

@@ -17,7 +17,7 @@ from moldau.cli.frame import Parser, complain
 from moldau.cli.options import add_settings_options, load_settings
 from moldau.cli.target import DEFAULT_SERVER
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.listeners import Listener
+from moldau.metadata.settings.listeners import ListenerSetting
 from moldau.runtime.event_loop import run
 from moldau.runtime.node import Node, StartRefusedError
 from moldau.runtime.process_limits import raise_open_files_limit
@@ -161,7 +161,7 @@ def _place(settings: BrokerSettings) -> str:
     return ", ".join(settings.log_directories)
 
 
-def _name(address: Listener) -> str:
+def _name(address: ListenerSetting) -> str:
     return f"{_bracketed(address.host or HOST)}:{address.port}"
 
 

@@ -36,7 +36,7 @@ DELETE: Final = 1
 APPEND: Final = 2
 SUBTRACT: Final = 3
 
-Configs = dict[str, ConfigEntry]
+ConfigEntries = dict[str, ConfigEntry]
 AnyKind = TypeVar("AnyKind", ConfigSource, ConfigType)
 
 
@@ -66,12 +66,12 @@ class ConfigAdmin(AdminBase):
         *,
         keys: Sequence[str] | None = None,
         with_documentation: bool = False,
-    ) -> dict[ConfigResource, Configs | KafkaError]:
+    ) -> dict[ConfigResource, ConfigEntries | KafkaError]:
         """Return the configs of each resource by name, or an error in its place.
 
         `keys` asks for some configs only.
         """
-        answers: dict[ConfigResource, Configs | KafkaError] = {}
+        answers: dict[ConfigResource, ConfigEntries | KafkaError] = {}
         for node_id, group in _by_node(resources).items():
             request = DescribeConfigsRequest(
                 resources=[

@@ -5,11 +5,11 @@ from typing import TypeVar
 
 from moldau.client.admin_base import AdminBase
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import KafkaError, check
 from moldau.client.group_descriptions import GroupDescription, GroupListing, GroupMember
 from moldau.client.group_offsets import (
-    Committed,
+    CommittedByPartition,
     OffsetAndMetadata,
     commit_offsets,
     fetch_offsets,
@@ -66,7 +66,7 @@ class GroupAdmin(AdminBase):
         **settings: object,
     ) -> None:
         super().__init__(servers, config=config, **settings)
-        self._group_lookup = CoordinatorLookup(self._cluster, KeyType.GROUP)
+        self._group_lookup = CoordinatorLookup(self._cluster, CoordinatorType.GROUP)
 
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = ()
@@ -144,11 +144,11 @@ class GroupAdmin(AdminBase):
         partitions: Iterable[TopicPartition] | None = None,
         *,
         require_stable: bool = False,
-    ) -> Committed:
+    ) -> CommittedByPartition:
         """Return what a group has committed, of all partitions or of these; None if nothing."""
         wanted = None if partitions is None else [TopicPartition(*each) for each in partitions]
 
-        async def ask(connection: Connection) -> Committed:
+        async def ask(connection: Connection) -> CommittedByPartition:
             return await fetch_offsets(connection, group_id, wanted, require_stable=require_stable)
 
         return await self._group_lookup.call(group_id, ask, f"offsets of group {group_id}")

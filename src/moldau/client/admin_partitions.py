@@ -7,7 +7,7 @@ from moldau.client.admin_base import AdminBase
 from moldau.client.connection import Connection
 from moldau.client.descriptions import ActiveProducer, ListedOffset
 from moldau.client.errors import KafkaError
-from moldau.client.leaders import Answers, ask_leaders, by_topic
+from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
 from moldau.client.offset_lookup import ISOLATION_LEVELS, list_offsets, timestamp_of
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.messages.delete_records import (
@@ -52,7 +52,7 @@ class PartitionAdmin(AdminBase):
 
         async def ask(
             connection: Connection, group: Mapping[TopicPartition, tuple[int, int]]
-        ) -> Answers[int]:
+        ) -> LeaderAnswers[int]:
             request = DeleteRecordsRequest(
                 topics=[
                     DeleteRecordsTopic(
@@ -67,7 +67,7 @@ class PartitionAdmin(AdminBase):
                 timeout_ms=timeout_ms,
             )
             answer = await connection.call(request, DeleteRecordsResponse)
-            found: Answers[int] = {}
+            found: LeaderAnswers[int] = {}
             for topic in answer.topics:
                 for row in topic.partitions:
                     key = TopicPartition(topic.name, row.partition_index)
@@ -89,7 +89,7 @@ class PartitionAdmin(AdminBase):
 
         async def ask(
             connection: Connection, group: Mapping[TopicPartition, tuple[None, int]]
-        ) -> Answers[tuple[ActiveProducer, ...]]:
+        ) -> LeaderAnswers[tuple[ActiveProducer, ...]]:
             request = DescribeProducersRequest(
                 topics=[
                     TopicRequest(name=name, partition_indexes=list(indexes))
@@ -97,7 +97,7 @@ class PartitionAdmin(AdminBase):
                 ]
             )
             answer = await connection.call(request, DescribeProducersResponse)
-            found: Answers[tuple[ActiveProducer, ...]] = {}
+            found: LeaderAnswers[tuple[ActiveProducer, ...]] = {}
             for topic in answer.topics:
                 for row in topic.partitions:
                     key = TopicPartition(topic.name, row.partition_index)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from moldau.client.admin_base import AdminBase
 from moldau.client.by_name import ask_each
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import by_topic
 from moldau.kernel.ids import TopicPartition
@@ -187,7 +187,7 @@ class ShareAdmin(AdminBase):
 
     def _share_lookup(self) -> CoordinatorLookup:
         # The coordinator of share groups' members is the one of all groups.
-        return CoordinatorLookup(self._cluster, KeyType.GROUP)
+        return CoordinatorLookup(self._cluster, CoordinatorType.GROUP)
 
 
 def _description(group: DescribedGroup, coordinator: int) -> ShareGroupDescription:

@@ -8,11 +8,11 @@ from typing import Final
 from moldau.client.admin_partitions import PartitionAdmin
 from moldau.client.by_name import ask_each
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
-from moldau.client.leaders import Answers, ask_leaders, by_topic
-from moldau.client.outbox_events import Identity
+from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
+from moldau.client.outbox_events import OutboxProducer
 from moldau.client.transaction_requests import END_BEFORE_V2, FEATURE, IMPLICIT_SINCE
 from moldau.client.transactional import PreparedTransaction
 from moldau.kernel.ids import TopicPartition
@@ -130,7 +130,7 @@ class TransactionAdmin(PartitionAdmin):
         self, transactional_ids: Iterable[str]
     ) -> dict[str, TransactionDescription | ClientError]:
         """Return what the coordinators know of each id, or an error in its place."""
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
 
         async def describe(transactional_id: str) -> TransactionDescription:
             async def ask(connection: Connection) -> DescribeTransactionsResponse:
@@ -161,22 +161,22 @@ class TransactionAdmin(PartitionAdmin):
 
     async def fence_producers(
         self, transactional_ids: Iterable[str]
-    ) -> dict[str, Identity | ClientError]:
+    ) -> dict[str, OutboxProducer | ClientError]:
         """Stop the producers that have these ids, and abort what they have open.
 
         Returns the producer id and the epoch by which they are fenced, or an error in their place.
         """
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
         timeout_ms = self._cluster.settings.request_timeout_ms
 
-        async def fence(transactional_id: str) -> Identity:
-            async def ask(connection: Connection) -> Identity:
+        async def fence(transactional_id: str) -> OutboxProducer:
+            async def ask(connection: Connection) -> OutboxProducer:
                 request = InitProducerIdRequest(
                     transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
                 )
                 answer = await connection.call(request, InitProducerIdResponse)
                 check(answer.error_code, f"transactional id {transactional_id}")
-                return Identity(answer.producer_id, answer.producer_epoch)
+                return OutboxProducer(answer.producer_id, answer.producer_epoch)
 
             return await lookup.call(transactional_id, ask, "fence producers")
 
@@ -191,7 +191,7 @@ class TransactionAdmin(PartitionAdmin):
         says that one has ended in the other way; PRODUCER_FENCED or INVALID_PRODUCER_EPOCH that
         the id has gone on since, as it does when a transaction times out.
         """
-        lookup = CoordinatorLookup(self._cluster, KeyType.TRANSACTION)
+        lookup = CoordinatorLookup(self._cluster, CoordinatorType.TRANSACTION)
 
         async def end(transactional_id: str) -> None:
             producer_id, epoch = transactions[transactional_id]
@@ -228,7 +228,7 @@ class TransactionAdmin(PartitionAdmin):
 
         async def ask(
             connection: Connection, group: Mapping[TopicPartition, tuple[None, int]]
-        ) -> Answers[None]:
+        ) -> LeaderAnswers[None]:
             marker = WritableTxnMarker(
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
@@ -241,7 +241,7 @@ class TransactionAdmin(PartitionAdmin):
             )
             request = WriteTxnMarkersRequest(markers=[marker])
             answer = await connection.call(request, WriteTxnMarkersResponse)
-            found: Answers[None] = {}
+            found: LeaderAnswers[None] = {}
             for topic in answer.markers[0].topics:
                 for row in topic.partitions:
                     key = TopicPartition(topic.name, row.partition_index)

@@ -20,7 +20,7 @@ UserData = Callable[[Collection[TopicPartition] | None, int], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Assignor:
+class ClientAssignor:
     """One way to share partitions out."""
 
     name: str
@@ -79,10 +79,10 @@ def _generation(_last: Collection[TopicPartition] | None, generation: int) -> by
 
 _PACKAGE: Final = "org.apache.kafka.clients.consumer"
 ASSIGNORS: Final = (
-    Assignor("range", f"{_PACKAGE}.RangeAssignor", assign_range, _nothing),
-    Assignor("roundrobin", f"{_PACKAGE}.RoundRobinAssignor", assign_round_robin, _nothing),
-    Assignor("sticky", f"{_PACKAGE}.StickyAssignor", assign_sticky, _memory),
-    Assignor(
+    ClientAssignor("range", f"{_PACKAGE}.RangeAssignor", assign_range, _nothing),
+    ClientAssignor("roundrobin", f"{_PACKAGE}.RoundRobinAssignor", assign_round_robin, _nothing),
+    ClientAssignor("sticky", f"{_PACKAGE}.StickyAssignor", assign_sticky, _memory),
+    ClientAssignor(
         "cooperative-sticky",
         f"{_PACKAGE}.CooperativeStickyAssignor",
         assign_sticky_cooperatively,
@@ -93,7 +93,7 @@ ASSIGNORS: Final = (
 DEFAULT_STRATEGY: Final = "range,cooperative-sticky"
 
 
-def parse_strategy(text: str) -> tuple[Assignor, ...]:
+def parse_strategy(text: str) -> tuple[ClientAssignor, ...]:
     """Read `partition.assignment.strategy`: names or Java's class names, the best one first."""
     known = {name: each for each in ASSIGNORS for name in (each.name, each.java_class)}
     chosen = []
@@ -113,7 +113,7 @@ def parse_strategy(text: str) -> tuple[Assignor, ...]:
 
 
 def subscription_for(
-    assignor: Assignor,
+    assignor: ClientAssignor,
     subscription: Subscription,
     last: Collection[TopicPartition] | None,
     last_generation: int,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from moldau.client.assignors import Assignor, subscription_for
+from moldau.client.assignors import ClientAssignor, subscription_for
 from moldau.client.errors import KafkaError
 from moldau.client.member_metadata import (
     NO_GENERATION,
@@ -23,18 +23,18 @@ from moldau.client.member_metadata import (
     encode_assignment,
     encode_subscription,
 )
-from moldau.client.membership import MOVED, Membership
+from moldau.client.membership import MOVED, GroupMembership
 from moldau.client.membership_events import (
-    Call,
-    Change,
+    AssignedPartitions,
+    AssignmentChange,
+    CallUser,
+    CommitRefused,
     CountsSeen,
     FindCoordinator,
     FindCounts,
-    Identity,
     MemberRules,
+    MemberSignature,
     NamesSeen,
-    Partitions,
-    Refused,
 )
 from moldau.client.subscribers import Subscriber
 from moldau.kernel.errors import ProtocolError
@@ -56,7 +56,7 @@ from moldau.protocol.schema import Message
 PROTOCOL_TYPE: Final = "consumer"
 
 
-class Phase(Enum):
+class ClassicPhase(Enum):
     """How far a member is."""
 
     OUT = auto()
@@ -66,18 +66,18 @@ class Phase(Enum):
     STABLE = auto()
 
 
-class ClassicMembership(Membership):
+class ClassicMembership(GroupMembership):
     """A member whose leader shares out."""
 
     def __init__(self, rules: MemberRules, chance: Callable[[], float]) -> None:
         super().__init__(rules, chance)
-        self.phase = Phase.OUT
+        self.phase = ClassicPhase.OUT
         self.member_id = ""
         self.generation = NO_GENERATION
         self._is_cooperative = all(each.is_cooperative for each in rules.assignors)
         self._must_join = False
         self._joined_topics: frozenset[str] = frozenset()
-        self._last: Partitions | None = None
+        self._last: AssignedPartitions | None = None
         self._last_generation = NO_GENERATION
         self._beat_at = 0.0
         self._heard_at = 0.0
@@ -87,24 +87,24 @@ class ClassicMembership(Membership):
         """What the leader has shared out."""
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> MemberSignature | None:
         """How to sign commits: by the generation that was joined last."""
         if not self.member_id or self.generation == NO_GENERATION:
             return None
-        return Identity(self.member_id, self.generation)
+        return MemberSignature(self.member_id, self.generation)
 
     @property
     def watched(self) -> frozenset[str]:
         """The topics whose growth makes the group share out anew: the leader's business."""
-        if self.phase not in (Phase.SYNCING, Phase.STABLE):
+        if self.phase not in (ClassicPhase.SYNCING, ClassicPhase.STABLE):
             return frozenset()
         return frozenset(topic for each in self._members for topic in each.subscription.topics)
 
     def _own_time(self) -> float | None:
-        if self.phase is Phase.OUT:
+        if self.phase is ClassicPhase.OUT:
             may_join = self._must_join and self._was_polled and self._calling is None
             return self._not_before if may_join else None
-        if self.phase in (Phase.STABLE, Phase.COUNTING):
+        if self.phase in (ClassicPhase.STABLE, ClassicPhase.COUNTING):
             return self._beat_at if not self._awaits(HeartbeatRequest) else None
         return None
 
@@ -118,17 +118,17 @@ class ClassicMembership(Membership):
         if isinstance(event, NamesSeen) or not topics <= event.asked:
             return
         counts = {topic: event.counts[topic] for topic in topics if topic in event.counts}
-        if self.phase is Phase.COUNTING:
+        if self.phase is ClassicPhase.COUNTING:
             self._share_out(counts)
         elif self.watched:
             self._must_join = self._must_join or self._counts not in (None, counts)
             self._counts = counts
 
-    def _refused(self, event: Refused) -> None:
+    def _refused(self, event: CommitRefused) -> None:
         match event.error.code:
             case ErrorCode.UNKNOWN_MEMBER_ID:
                 self._reset()
-            case ErrorCode.ILLEGAL_GENERATION if self.phase is Phase.STABLE:
+            case ErrorCode.ILLEGAL_GENERATION if self.phase is ClassicPhase.STABLE:
                 # While it joins, the answer with the next generation may be on its way.
                 self._forget_generation()
             case ErrorCode.REBALANCE_IN_PROGRESS:
@@ -141,9 +141,9 @@ class ClassicMembership(Membership):
     # What is next.
 
     def _advance(self) -> None:
-        if self.phase is Phase.STABLE and self._must_join:
+        if self.phase is ClassicPhase.STABLE and self._must_join:
             self._prepare()
-        if self.phase is Phase.OUT and self._must_join and self._was_polled:
+        if self.phase is ClassicPhase.OUT and self._must_join and self._was_polled:
             if self._calling is None and self._now >= self._not_before:
                 self._join()
         else:
@@ -156,13 +156,13 @@ class ClassicMembership(Membership):
             given_up = frozenset(
                 key for key in self.owned if key.topic not in self.subscription.topics
             )
-        self._call(Change.REVOKED, given_up)
+        self._call(AssignmentChange.REVOKED, given_up)
         if self._calling is None:
-            self.phase = Phase.OUT
+            self.phase = ClassicPhase.OUT
 
     def _join(self) -> None:
         assert self.subscription is not None, "who joins has subscribed"
-        self.phase = Phase.JOINING
+        self.phase = ClassicPhase.JOINING
         self._must_join = False
         self._joined_topics = self.subscription.topics
         wanted = Subscription(
@@ -189,7 +189,10 @@ class ClassicMembership(Membership):
         )
 
     def _beat(self) -> None:
-        if self.phase not in (Phase.STABLE, Phase.COUNTING) or self._now < self._beat_at:
+        if (
+            self.phase not in (ClassicPhase.STABLE, ClassicPhase.COUNTING)
+            or self._now < self._beat_at
+        ):
             return
         if self._awaits(HeartbeatRequest):
             return
@@ -226,7 +229,7 @@ class ClassicMembership(Membership):
 
     def _again(self) -> None:
         """Join again, as the member that it is."""
-        self.phase = Phase.OUT
+        self.phase = ClassicPhase.OUT
         self._outstanding.clear()
         self._calls.clear()
         self._must_join = True
@@ -297,7 +300,7 @@ class ClassicMembership(Membership):
             # KIP-814: a static leader came back, and everyone keeps what they have.
             self._sync([])
             return
-        self.phase = Phase.COUNTING
+        self.phase = ClassicPhase.COUNTING
         topics = (topic for each in self._members for topic in each.subscription.topics)
         self._effects.append(FindCounts(frozenset(topics)))
 
@@ -318,11 +321,11 @@ class ClassicMembership(Membership):
             ]
         )
 
-    def _assignor(self) -> Assignor | None:
+    def _assignor(self) -> ClientAssignor | None:
         return next((each for each in self.rules.assignors if each.name == self._protocol), None)
 
     def _sync(self, assignments: list[SyncGroupRequestAssignment]) -> None:
-        self.phase = Phase.SYNCING
+        self.phase = ClassicPhase.SYNCING
         self._outstanding.clear()
         self._send(
             SyncGroupRequest(
@@ -343,7 +346,7 @@ class ClassicMembership(Membership):
             code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
             self._fail(KafkaError(code, f"group {self.rules.group_id}", str(error)))
             return
-        self.phase = Phase.STABLE
+        self.phase = ClassicPhase.STABLE
         self._heard_at = self._now
         self._beat_at = self._now + self.rules.heartbeat_interval
         if not {key.topic for key in assigned} <= self._joined_topics:
@@ -353,12 +356,12 @@ class ClassicMembership(Membership):
         self._last_generation = self.generation
         self._change_to(assigned)
 
-    def _change_to(self, assigned: Partitions) -> None:
+    def _change_to(self, assigned: AssignedPartitions) -> None:
         revoked = self.owned - assigned
         if revoked:
-            self._calls.append(Call(Change.REVOKED, revoked))
+            self._calls.append(CallUser(AssignmentChange.REVOKED, revoked))
             self._must_join = True
-        self._calls.append(Call(Change.ASSIGNED, assigned - self.owned))
+        self._calls.append(CallUser(AssignmentChange.ASSIGNED, assigned - self.owned))
 
 
 def _read(metadata: bytes) -> Subscription:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from moldau._native.records import Batch
+from moldau.kernel.disk import Buffer
 from moldau.protocol.messages.fetch import AbortedTransaction
 from moldau.records.batch import read_records
-from moldau.records.compression import Buffer
 from moldau.records.control import ControlType, read_control_record
 
 

@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 from moldau._native.fetched import Record
 from moldau.client.arrow_records import ArrowRecords
 from moldau.client.cluster import Cluster
-from moldau.client.consumer_group import ConsumerGroup, Listener, Listeners
+from moldau.client.consumer_group import ConsumerGroupClient, Listeners, RebalanceListener
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, ClosedError, KafkaError, RequestTimeoutError
@@ -25,7 +25,7 @@ from moldau.client.settings import load
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
-Place = TopicPartition | tuple[str, int]
+PartitionLike = TopicPartition | tuple[str, int]
 """A partition: `TopicPartition("clicks", 0)`, or just `("clicks", 0)`."""
 
 ITERATED_RECORDS: Final = 5_000
@@ -60,7 +60,7 @@ class AsyncConsumer:
         self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
         self._group = None
         if self.settings.group_id:
-            self._group = ConsumerGroup(
+            self._group = ConsumerGroupClient(
                 self._cluster, self.settings, self._positions, self._consumed, self._news_came
             )
         committed = None if self._group is None else self._group.committed
@@ -113,7 +113,7 @@ class AsyncConsumer:
 
     # Which partitions, and from where.
 
-    def assign(self, partitions: Iterable[Place]) -> None:
+    def assign(self, partitions: Iterable[PartitionLike]) -> None:
         """Read exactly these partitions; those that were read before keep their positions.
 
         With a `group.id`, others begin where the group has committed.
@@ -138,9 +138,9 @@ class AsyncConsumer:
         self,
         *topics: str,
         pattern: "str | re.Pattern[str] | None" = None,
-        on_assigned: Listener | None = None,
-        on_revoked: Listener | None = None,
-        on_lost: Listener | None = None,
+        on_assigned: RebalanceListener | None = None,
+        on_revoked: RebalanceListener | None = None,
+        on_lost: RebalanceListener | None = None,
     ) -> None:
         """Share these topics, or those that a pattern fits as a whole, with the group's members.
 
@@ -182,7 +182,7 @@ class AsyncConsumer:
 
     async def commit(
         self,
-        offsets: Mapping[Place, OffsetAndMetadata | int] | None = None,
+        offsets: Mapping[PartitionLike, OffsetAndMetadata | int] | None = None,
         *,
         timeout_ms: int | None = None,
     ) -> None:
@@ -202,7 +202,7 @@ class AsyncConsumer:
         await group.commit(wanted, timeout_ms)
 
     async def committed(
-        self, partitions: Iterable[Place], *, timeout_ms: int | None = None
+        self, partitions: Iterable[PartitionLike], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return what the group has committed of these partitions, None where that is nothing."""
         return await self._get_group().committed(_keys(partitions), timeout_ms)
@@ -212,7 +212,7 @@ class AsyncConsumer:
         """Return how this consumer is known in its group: what transactional producers are told."""
         return self._get_group().metadata
 
-    def _get_group(self) -> ConsumerGroup:
+    def _get_group(self) -> ConsumerGroupClient:
         if self._is_closed:
             raise ClosedError("the consumer is closed")
         if self._group is None:
@@ -236,32 +236,32 @@ class AsyncConsumer:
 
     # Places in the assigned partitions.
 
-    def seek(self, partition: Place, offset: int) -> None:
+    def seek(self, partition: PartitionLike, offset: int) -> None:
         """Go on at an offset of a partition."""
         key = TopicPartition(*partition)
         self._put_back(key)
         self._positions.seek(key, offset)
 
-    def seek_to_beginning(self, *partitions: Place) -> None:
+    def seek_to_beginning(self, *partitions: PartitionLike) -> None:
         """Go on at the first record of these partitions, of all for none."""
         self._seek_to(OffsetReset(EARLIEST), partitions)
 
-    def seek_to_end(self, *partitions: Place) -> None:
+    def seek_to_end(self, *partitions: PartitionLike) -> None:
         """Go on behind the last record of these partitions, of all for none."""
         self._seek_to(OffsetReset(LATEST), partitions)
 
-    def seek_to_time(self, timestamp_ms: int, *partitions: Place) -> None:
+    def seek_to_time(self, timestamp_ms: int, *partitions: PartitionLike) -> None:
         """Go on at the first record that is as late, or at the end, in these or all partitions."""
         if timestamp_ms < 0:
             raise ValueError(f"{timestamp_ms} is no time in milliseconds since 1970")
         self._seek_to(OffsetReset(timestamp_ms), partitions)
 
-    def _seek_to(self, start: OffsetReset, partitions: Iterable[Place]) -> None:
+    def _seek_to(self, start: OffsetReset, partitions: Iterable[PartitionLike]) -> None:
         for key in _keys(partitions) or list(self.assignment):
             self._put_back(key)
             self._positions.seek_to(key, start)
 
-    async def position(self, partition: Place) -> int:
+    async def position(self, partition: PartitionLike) -> int:
         """Return the offset of the next record of a partition, when it is known.
 
         `RequestTimeoutError` if it is not after `default.api.timeout.ms`.
@@ -282,13 +282,13 @@ class AsyncConsumer:
                 )
         return known
 
-    def pause(self, *partitions: Place) -> None:
+    def pause(self, *partitions: PartitionLike) -> None:
         """Hand out nothing of these partitions until they are resumed."""
         for key in _keys(partitions):
             self._put_back(key)
             self._positions.pause(key)
 
-    def resume(self, *partitions: Place) -> None:
+    def resume(self, *partitions: PartitionLike) -> None:
         """Go on with these partitions."""
         self._is_changed = True
         for key in _keys(partitions):
@@ -301,18 +301,20 @@ class AsyncConsumer:
 
     # Offsets of any partition.
 
-    async def beginning_offsets(self, partitions: Iterable[Place]) -> dict[TopicPartition, int]:
+    async def beginning_offsets(
+        self, partitions: Iterable[PartitionLike]
+    ) -> dict[TopicPartition, int]:
         """Return the first offset that each of these partitions has."""
         found = await self._list(dict.fromkeys(_keys(partitions), EARLIEST))
         return {key: listed.offset for key, listed in found.items()}
 
-    async def end_offsets(self, partitions: Iterable[Place]) -> dict[TopicPartition, int]:
+    async def end_offsets(self, partitions: Iterable[PartitionLike]) -> dict[TopicPartition, int]:
         """Return the offset behind the last record that this consumer would see of each."""
         found = await self._list(dict.fromkeys(_keys(partitions), LATEST))
         return {key: listed.offset for key, listed in found.items()}
 
     async def offsets_for_times(
-        self, timestamps_ms: Mapping[Place, int]
+        self, timestamps_ms: Mapping[PartitionLike, int]
     ) -> dict[TopicPartition, ListedOffset | None]:
         """Return the first record that is as late in each partition, None if none is."""
         found = await self._list(
@@ -490,5 +492,5 @@ class AsyncConsumer:
         self.unread.extend(kept)
 
 
-def _keys(partitions: Iterable[Place]) -> list[TopicPartition]:
+def _keys(partitions: Iterable[PartitionLike]) -> list[TopicPartition]:
     return [TopicPartition(*each) for each in partitions]

@@ -11,21 +11,21 @@ from typing import Final
 from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, CommitFailedError, KafkaError
 from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch_offsets
 from moldau.client.membership_driver import MembershipDriver
 from moldau.client.membership_events import (
-    Call,
+    AssignedPartitions,
+    AssignmentChange,
     CallBegan,
     CalledBack,
-    Change,
-    Identity,
-    Partitions,
+    CallUser,
+    CommitRefused,
+    MemberSignature,
     PollBegan,
     PollEnded,
-    Refused,
     Unsubscribed,
 )
 from moldau.client.positions import Positions
@@ -33,9 +33,9 @@ from moldau.client.user_thread import call_user
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
-Listener = Callable[[Partitions], object]
+RebalanceListener = Callable[[AssignedPartitions], object]
 """Is told of partitions; it may be a coroutine function where the consumer is awaited."""
-Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+OffsetsToCommit = Mapping[TopicPartition, OffsetAndMetadata]
 
 STALE: Final = frozenset(
     {
@@ -53,23 +53,23 @@ STALE: Final = frozenset(
 class Listeners:
     """Whom the user wants told."""
 
-    on_assigned: Listener | None = None
-    on_revoked: Listener | None = None
-    on_lost: Listener | None = None
+    on_assigned: RebalanceListener | None = None
+    on_revoked: RebalanceListener | None = None
+    on_lost: RebalanceListener | None = None
     """Without one, what is lost is told as revoked."""
 
-    def of(self, change: Change) -> Listener | None:
+    def of(self, change: AssignmentChange) -> RebalanceListener | None:
         """Return whom to tell of a change."""
         match change:
-            case Change.ASSIGNED:
+            case AssignmentChange.ASSIGNED:
                 return self.on_assigned
-            case Change.REVOKED:
+            case AssignmentChange.REVOKED:
                 return self.on_revoked
-            case Change.LOST:
+            case AssignmentChange.LOST:
                 return self.on_lost or self.on_revoked
 
 
-class ConsumerGroup:
+class ConsumerGroupClient:
     """The group of one consumer; it may be a member, or only keep its offsets there."""
 
     def __init__(
@@ -77,13 +77,13 @@ class ConsumerGroup:
         cluster: Cluster,
         settings: ConsumerSettings,
         positions: Positions,
-        consumed: Callable[[], Offsets],
+        consumed: Callable[[], OffsetsToCommit],
         on_news: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._positions = positions
         self._consumed = consumed
-        self._lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._driver = MembershipDriver(cluster, settings, self._lookup, on_news)
         self._listeners = Listeners()
         self._calling = asyncio.Lock()
@@ -103,7 +103,7 @@ class ConsumerGroup:
         self._positions.are_shared = True
         self._driver.subscribe(topics, pattern)
 
-    async def unsubscribe(self, give_back: Callable[[Partitions], None]) -> None:
+    async def unsubscribe(self, give_back: Callable[[AssignedPartitions], None]) -> None:
         """Leave the group: partitions are given up, and the coordinator knows."""
         if not self.is_subscribed:
             return
@@ -115,7 +115,7 @@ class ConsumerGroup:
             self._positions.are_shared = False
             await self._driver.wait_until_gone()
 
-    async def close(self, give_back: Callable[[Partitions], None]) -> None:
+    async def close(self, give_back: Callable[[AssignedPartitions], None]) -> None:
         """Commit, leave, and give up what is on its way; who cannot be reached is not waited for.
 
         It takes as long as one request may.
@@ -161,7 +161,7 @@ class ConsumerGroup:
         failure, self._driver.failure = self._driver.failure, None
         return failure
 
-    async def serve(self, give_back: Callable[[Partitions], None]) -> None:
+    async def serve(self, give_back: Callable[[AssignedPartitions], None]) -> None:
         """Begin and stop to read as the member wants, and tell the user.
 
         `give_back` takes back what was read ahead of partitions that are given up.
@@ -169,7 +169,7 @@ class ConsumerGroup:
         async with self._calling:
             while (call := self._driver.member.call) is not None:
                 self._driver.tell(CallBegan())
-                if call.change is not Change.ASSIGNED:
+                if call.change is not AssignmentChange.ASSIGNED:
                     give_back(call.partitions)
                 try:
                     await self._change(call)
@@ -180,11 +180,11 @@ class ConsumerGroup:
                     raise
                 self._finish(call)
 
-    async def _change(self, call: Call) -> None:
-        if call.change is Change.ASSIGNED:
+    async def _change(self, call: CallUser) -> None:
+        if call.change is AssignmentChange.ASSIGNED:
             here = [state.key for state in self._positions]
             self._positions.assign([*here, *sorted(call.partitions)], from_committed=True)
-        elif call.change is Change.REVOKED and self._is_auto_commit:
+        elif call.change is AssignmentChange.REVOKED and self._is_auto_commit:
             await self._commit_quietly(self._consumed())
         listener = self._listeners.of(call.change)
         if listener is not None:
@@ -194,15 +194,15 @@ class ConsumerGroup:
             finally:
                 self._is_telling = False
 
-    def _finish(self, call: Call) -> None:
-        if call.change is not Change.ASSIGNED:
+    def _finish(self, call: CallUser) -> None:
+        if call.change is not AssignmentChange.ASSIGNED:
             self._positions.assign(
                 [state.key for state in self._positions if state.key not in call.partitions]
             )
         self._driver.tell(CalledBack())
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> MemberSignature | None:
         """How this consumer signs its commits, None if it is no member."""
         return self._driver.member.identity
 
@@ -220,7 +220,7 @@ class ConsumerGroup:
     def _is_auto_commit(self) -> bool:
         return self._settings.enable_auto_commit
 
-    async def commit(self, offsets: Offsets, timeout_ms: int | None = None) -> None:
+    async def commit(self, offsets: OffsetsToCommit, timeout_ms: int | None = None) -> None:
         """Commit offsets, as a member if this is one; `CommitFailedError` if that is stale."""
         group_id, is_member = self._settings.group_id, self.is_subscribed
 
@@ -235,7 +235,7 @@ class ConsumerGroup:
             for error in found.values():
                 if error is not None:
                     if sent is not None:
-                        self._driver.tell(Refused(error, sent))
+                        self._driver.tell(CommitRefused(error, sent))
                     raise error
 
         def is_final(error: KafkaError) -> bool:
@@ -288,13 +288,13 @@ class ConsumerGroup:
         work = self._commit_by_itself(self._consumed())
         self._committing = asyncio.get_running_loop().create_task(work)
 
-    async def _commit_by_itself(self, offsets: Offsets) -> None:
+    async def _commit_by_itself(self, offsets: OffsetsToCommit) -> None:
         try:
             await self._commit_quietly(offsets)
         finally:
             self._committing = None
 
-    async def _commit_quietly(self, offsets: Offsets) -> None:
+    async def _commit_quietly(self, offsets: OffsetsToCommit) -> None:
         """Commit what can be: what cannot is read again by whoever has the partition next."""
         if self._committing not in (None, asyncio.current_task()):
             await asyncio.wait([self._committing])

@@ -14,19 +14,19 @@ from enum import Enum, auto
 from typing import Final
 
 from moldau.client.errors import KafkaError
-from moldau.client.membership import MOVED, Membership
+from moldau.client.membership import MOVED, GroupMembership
 from moldau.client.membership_events import (
-    Call,
-    Change,
+    AssignedPartitions,
+    AssignmentChange,
+    CallUser,
+    CommitRefused,
     CountsSeen,
     FindCoordinator,
     FindNames,
-    Identity,
     MemberRules,
+    MemberSignature,
     NamesSeen,
-    Partitions,
-    Refused,
-    Subscribed,
+    TopicsSubscribed,
 )
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -48,7 +48,7 @@ Target = dict[bytes, frozenset[int]]
 """Partitions by the ids of their topics."""
 
 
-class Phase(Enum):
+class ConsumerPhase(Enum):
     """How far a member is."""
 
     OUT = auto()
@@ -56,12 +56,12 @@ class Phase(Enum):
     MEMBER = auto()
 
 
-class ConsumerMembership(Membership):
+class ConsumerMembership(GroupMembership):
     """A member whose coordinator shares out."""
 
     def __init__(self, rules: MemberRules, chance: Callable[[], float], member_id: str) -> None:
         super().__init__(rules, chance)
-        self.phase = Phase.OUT
+        self.phase = ConsumerPhase.OUT
         self.member_id = member_id
         self.epoch = JOIN_EPOCH
         self._interval = rules.heartbeat_interval
@@ -74,16 +74,16 @@ class ConsumerMembership(Membership):
         self._asked_names: frozenset[bytes] = frozenset()
         self._is_new = True
         """Whether the user was told nothing yet, not even that there is nothing."""
-        self._said: Subscribed | None = None
-        self._said_owned: Partitions | None = None
+        self._said: TopicsSubscribed | None = None
+        self._said_owned: AssignedPartitions | None = None
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> MemberSignature | None:
         """How to sign commits: by the epoch that the coordinator has given."""
-        return Identity(self.member_id, self.epoch) if self.epoch > JOIN_EPOCH else None
+        return MemberSignature(self.member_id, self.epoch) if self.epoch > JOIN_EPOCH else None
 
     def _own_time(self) -> float | None:
-        if self.phase is Phase.OUT or self._awaits(ConsumerGroupHeartbeatRequest):
+        if self.phase is ConsumerPhase.OUT or self._awaits(ConsumerGroupHeartbeatRequest):
             return None
         return max(self._beat_at, self._not_before)
 
@@ -97,7 +97,7 @@ class ConsumerMembership(Membership):
             self._names |= event.names
             self._asked_names = frozenset()
 
-    def _refused(self, event: Refused) -> None:
+    def _refused(self, event: CommitRefused) -> None:
         if event.error.code in (*FENCED, ErrorCode.STALE_MEMBER_EPOCH):
             # A heartbeat finds out which of it is true.
             self._beat_at = self._now
@@ -105,10 +105,10 @@ class ConsumerMembership(Membership):
     # What is next.
 
     def _advance(self) -> None:
-        if self.phase is Phase.OUT:
+        if self.phase is ConsumerPhase.OUT:
             if not self._was_polled:
                 return
-            self.phase = Phase.JOINING
+            self.phase = ConsumerPhase.JOINING
             self._beat_at = self._now
         self._reconcile()
         self._beat()
@@ -135,12 +135,12 @@ class ConsumerMembership(Membership):
             return
         self._is_new = False
         self._ids |= ids
-        self._calls.append(Call(Change.REVOKED, self.owned - kept))
-        self._calls.append(Call(Change.ASSIGNED, wanted - kept))
+        self._calls.append(CallUser(AssignmentChange.REVOKED, self.owned - kept))
+        self._calls.append(CallUser(AssignmentChange.ASSIGNED, wanted - kept))
         self._call_next()
 
     def _beat(self) -> None:
-        if self.phase is Phase.OUT or self._awaits(ConsumerGroupHeartbeatRequest):
+        if self.phase is ConsumerPhase.OUT or self._awaits(ConsumerGroupHeartbeatRequest):
             return
         is_news = self._calling is None and (
             self.subscription != self._said or self.owned != self._said_owned
@@ -181,7 +181,7 @@ class ConsumerMembership(Membership):
         return [TopicPartitions(topic_id=each, partitions=rows[each]) for each in rows]
 
     def _farewell(self) -> Message | None:
-        if self.phase is Phase.OUT:
+        if self.phase is ConsumerPhase.OUT:
             return None
         is_static = self.rules.instance_id is not None
         return ConsumerGroupHeartbeatRequest(
@@ -193,7 +193,7 @@ class ConsumerMembership(Membership):
 
     def _reset(self) -> None:
         super()._reset()
-        self.phase = Phase.OUT
+        self.phase = ConsumerPhase.OUT
         self.epoch = JOIN_EPOCH
         self._target = None
         self._asked_names = frozenset()
@@ -231,7 +231,7 @@ class ConsumerMembership(Membership):
 
     def _accepted(self, answer: ConsumerGroupHeartbeatResponse) -> None:
         self._succeed()
-        self.phase = Phase.MEMBER
+        self.phase = ConsumerPhase.MEMBER
         self.epoch = answer.member_epoch
         if answer.heartbeat_interval_ms > 0:
             self._interval = answer.heartbeat_interval_ms / 1000

@@ -22,7 +22,7 @@ MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_A
 """Another broker is in charge, or none is: it is to be looked up again."""
 
 
-class KeyType(IntEnum):
+class CoordinatorType(IntEnum):
     """What a coordinator is in charge of, with Kafka's numbers."""
 
     GROUP = 0
@@ -30,14 +30,18 @@ class KeyType(IntEnum):
     SHARE = 2
 
 
-FIRST_VERSIONS: Final = {KeyType.GROUP: 0, KeyType.TRANSACTION: 1, KeyType.SHARE: 6}
+FIRST_VERSIONS: Final = {
+    CoordinatorType.GROUP: 0,
+    CoordinatorType.TRANSACTION: 1,
+    CoordinatorType.SHARE: 6,
+}
 MANY_KEYS_SINCE: Final = 4
 
 
 class CoordinatorLookup:
     """Finds the coordinators of one kind of key, and remembers them until they are wrong."""
 
-    def __init__(self, cluster: Cluster, key_type: KeyType) -> None:
+    def __init__(self, cluster: Cluster, key_type: CoordinatorType) -> None:
         self._cluster = cluster
         self._key_type = key_type
         self._nodes: dict[str, int] = {}

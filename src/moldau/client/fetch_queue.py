@@ -28,7 +28,7 @@ class Trouble:
 
 
 @dataclass(slots=True)
-class Answer:
+class FetchedAnswer:
     """What came at once from one broker."""
 
     node_id: int
@@ -41,7 +41,7 @@ class FetchQueue:
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
-        self._waiting: deque[tuple[Chunk | Trouble, Answer]] = deque()
+        self._waiting: deque[tuple[Chunk | Trouble, FetchedAnswer]] = deque()
         self._undrained: Counter[int] = Counter()
         self.drained_count = 0
         """How many answers are through: a broker may be asked for another."""
@@ -50,7 +50,7 @@ class FetchQueue:
         """Return how many answers of a broker wait to be handed out."""
         return self._undrained[node_id]
 
-    def add(self, answer: Answer, parts: list[Chunk | Trouble]) -> None:
+    def add(self, answer: FetchedAnswer, parts: list[Chunk | Trouble]) -> None:
         """Put an answer behind the others."""
         if parts:
             answer.parts_left = len(parts)

@@ -11,7 +11,7 @@ FULL_EPOCH: Final = 0
 EPOCH_MAX: Final = 0x7FFFFFFF
 
 
-class Wanted(NamedTuple):
+class PartitionFetch(NamedTuple):
     """What is asked of one partition."""
 
     topic_id: bytes
@@ -30,15 +30,15 @@ class SessionRequest(NamedTuple):
     forgotten: Sequence[ForgottenTopic]
 
 
-class FetchSession:
+class FetchSessionHandler:
     """What the broker at the other end remembers of the last request."""
 
     def __init__(self) -> None:
         self._id = NO_SESSION
         self._epoch = FULL_EPOCH
-        self._said: dict[TopicPartition, Wanted] = {}
+        self._said: dict[TopicPartition, PartitionFetch] = {}
 
-    def next_request(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionRequest:
+    def next_request(self, wanted: Mapping[TopicPartition, PartitionFetch]) -> SessionRequest:
         """Say what is wanted: all of it at first, later the difference."""
         if self._epoch == FULL_EPOCH:
             self._said = dict(wanted)
@@ -67,7 +67,7 @@ class FetchSession:
         self._epoch = FULL_EPOCH
 
 
-def _topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+def _topics(wanted: Mapping[TopicPartition, PartitionFetch]) -> list[FetchTopic]:
     topics: dict[tuple[str, bytes], list[FetchPartition]] = {}
     for key, what in wanted.items():
         topics.setdefault((key.topic, what.topic_id), []).append(
@@ -85,7 +85,7 @@ def _topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
     ]
 
 
-def _forgotten(gone: Mapping[TopicPartition, Wanted]) -> list[ForgottenTopic]:
+def _forgotten(gone: Mapping[TopicPartition, PartitionFetch]) -> list[ForgottenTopic]:
     topics: dict[tuple[str, bytes], list[int]] = {}
     for key, said in gone.items():
         topics.setdefault((key.topic, said.topic_id), []).append(key.partition)

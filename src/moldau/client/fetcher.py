@@ -18,8 +18,8 @@ from moldau.client.committed import committed, visible
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.errors import ClientError, KafkaError
-from moldau.client.fetch_queue import Answer, FetchQueue, Trouble
-from moldau.client.fetch_session import FetchSession, Wanted
+from moldau.client.fetch_queue import FetchedAnswer, FetchQueue, Trouble
+from moldau.client.fetch_session import FetchSessionHandler, PartitionFetch
 from moldau.client.offset_lookup import ISOLATION_LEVELS
 from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.errors import ProtocolError
@@ -61,9 +61,9 @@ class Fetcher:
         self._positions = positions
         self._on_news = on_news
         self._queue = queue
-        self._sessions: dict[int, FetchSession] = {}
+        self._sessions: dict[int, FetchSessionHandler] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._asked: dict[int, dict[TopicPartition, tuple[Wanted, int]]] = {}
+        self._asked: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         self._connections: dict[int, Connection] = {}
         self._backoffs: dict[int, Backoff] = {}
         self._outdated: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class Fetcher:
     def pump(self) -> None:
         """Ask every broker that may be asked."""
         monotonic = time.monotonic()
-        nodes: dict[int, dict[TopicPartition, tuple[Wanted, int]]] = {}
+        nodes: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         for state in self._positions:
             if state.position is None or state.is_paused or state.not_before > monotonic:
                 continue
@@ -94,7 +94,7 @@ class Fetcher:
                 node_id = state.replica
             if node_id == NO_LEADER or state.topic_id != topic.topic_id:
                 continue
-            wanted = Wanted(
+            wanted = PartitionFetch(
                 topic.topic_id,
                 state.fetch_offset,
                 partition.leader_epoch,
@@ -110,7 +110,9 @@ class Fetcher:
                 self._tasks[node_id] = task
                 self._asked[node_id] = asked
 
-    def _watch(self, node_id: int, wanted: dict[TopicPartition, tuple[Wanted, int]]) -> None:
+    def _watch(
+        self, node_id: int, wanted: dict[TopicPartition, tuple[PartitionFetch, int]]
+    ) -> None:
         """Give up a long poll that does not ask for what is wanted by now, as after a seek."""
         task, asked = self._tasks[node_id], self._asked[node_id]
         if task in self._outdated or all(
@@ -128,14 +130,16 @@ class Fetcher:
 
         asyncio.get_running_loop().call_later(OUTDATED_SECONDS, give_up)
 
-    async def _fetch(self, node_id: int, asked: dict[TopicPartition, tuple[Wanted, int]]) -> None:
+    async def _fetch(
+        self, node_id: int, asked: dict[TopicPartition, tuple[PartitionFetch, int]]
+    ) -> None:
         try:
             connection = await self._cluster.connect(node_id, "fetch")
             self._connections[node_id] = connection
-            session = self._sessions.setdefault(node_id, FetchSession())
+            session = self._sessions.setdefault(node_id, FetchSessionHandler())
             answer = await self._ask(connection, session, {key: asked[key][0] for key in asked})
             if answer is not None:
-                self._take(Answer(node_id, connection), answer, asked)
+                self._take(FetchedAnswer(node_id, connection), answer, asked)
             self._backoffs.pop(node_id, None)
         except ClientError:
             # Perhaps others lead its partitions by now; if not, it is asked again after a while.
@@ -153,8 +157,8 @@ class Fetcher:
     async def _ask(
         self,
         connection: Connection,
-        session: FetchSession,
-        wanted: dict[TopicPartition, Wanted],
+        session: FetchSessionHandler,
+        wanted: dict[TopicPartition, PartitionFetch],
     ) -> FetchResponse | None:
         settings = self._settings
         said = session.next_request(wanted)
@@ -190,9 +194,9 @@ class Fetcher:
 
     def _take(
         self,
-        answer: Answer,
+        answer: FetchedAnswer,
         response: FetchResponse,
-        asked: dict[TopicPartition, tuple[Wanted, int]],
+        asked: dict[TopicPartition, tuple[PartitionFetch, int]],
     ) -> None:
         names = {wanted.topic_id: key.topic for key, (wanted, _) in asked.items()}
         nodes = [
@@ -215,7 +219,7 @@ class Fetcher:
         self._queue.add(answer, parts)
 
     def _part(
-        self, state: PartitionState, wanted: Wanted, row: PartitionData, nodes: list[Node]
+        self, state: PartitionState, wanted: PartitionFetch, row: PartitionData, nodes: list[Node]
     ) -> Chunk | Trouble | None:
         """Return what an answer's row is to those who read, None if it is nothing to them."""
         if row.error_code:
@@ -236,7 +240,7 @@ class Fetcher:
         return self._chunk(state, wanted, row) if row.records else None
 
     def _chunk(
-        self, state: PartitionState, wanted: Wanted, row: PartitionData
+        self, state: PartitionState, wanted: PartitionFetch, row: PartitionData
     ) -> Chunk | Trouble | None:
         data = memoryview(row.records or b"")
         try:
@@ -266,7 +270,7 @@ class Fetcher:
         )
 
     def _failed(
-        self, state: PartitionState, wanted: Wanted, row: PartitionData, nodes: list[Node]
+        self, state: PartitionState, wanted: PartitionFetch, row: PartitionData, nodes: list[Node]
     ) -> Trouble | None:
         error = KafkaError(row.error_code, f"partition {state.key}")
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE and state.replica is not None:

@@ -8,7 +8,7 @@ from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError, check
 from moldau.client.leaders import by_topic
 from moldau.client.member_metadata import grouped
-from moldau.client.membership_events import Identity
+from moldau.client.membership_events import MemberSignature
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_commit import (
@@ -55,14 +55,14 @@ class OffsetAndMetadata:
     """Of the last record that was read, if it is known: it tells if the log was cut since."""
 
 
-Committed = dict[TopicPartition, "OffsetAndMetadata | KafkaError | None"]
+CommittedByPartition = dict[TopicPartition, "OffsetAndMetadata | KafkaError | None"]
 
 
 async def commit_offsets(
     connection: Connection,
     group_id: str,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    identity: Identity | None = None,
+    identity: MemberSignature | None = None,
     instance_id: str | None = None,
 ) -> dict[TopicPartition, KafkaError | None]:
     """Commit once, in the name of a member or of nobody; each partition has an error or None."""
@@ -107,7 +107,7 @@ async def fetch_offsets(
     partitions: Iterable[TopicPartition] | None,
     *,
     require_stable: bool = False,
-) -> Committed:
+) -> CommittedByPartition:
     """Ask once what a group has committed, of all partitions for None; None if it has nothing.
 
     Stable offsets are those that no open transaction may change.
@@ -134,10 +134,10 @@ async def fetch_offsets(
     return _committed(await connection.call(request, OffsetFetchResponse, version), group_id)
 
 
-def _committed(answer: OffsetFetchResponse, group_id: str) -> Committed:
+def _committed(answer: OffsetFetchResponse, group_id: str) -> CommittedByPartition:
     what = f"group {group_id}"
     check(answer.error_code, what)
-    found: Committed = {}
+    found: CommittedByPartition = {}
     for topic in answer.topics:
         for row in topic.partitions:
             _take(found, what, TopicPartition(topic.name, row.partition_index), row)
@@ -151,7 +151,7 @@ def _committed(answer: OffsetFetchResponse, group_id: str) -> Committed:
 
 
 def _take(
-    found: Committed,
+    found: CommittedByPartition,
     what: str,
     key: TopicPartition,
     row: OffsetFetchResponsePartition | OffsetFetchResponsePartitions,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.errors import ClientError, RequestTimeoutError
-from moldau.client.outbox_events import Answered, Event, Lost, Outcome, Request
+from moldau.client.outbox_events import Answered, BatchOutcome, Lost, OutboxEvent, Request
 from moldau.client.producer_settings import ProducerSettings
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.produce import (
@@ -32,7 +32,7 @@ class Lane:
         node: int,
         cluster: Cluster,
         settings: ProducerSettings,
-        tell: Callable[[Event], None],
+        tell: Callable[[OutboxEvent], None],
         run: Callable[..., object],
         encode: Callable[[Request], Sequence[bytes]],
         version_max: Callable[[], int],
@@ -99,7 +99,7 @@ class Lane:
             message = self._message(request, ids)
             if self._settings.required_acks == 0:
                 connection.send_unanswered(message, version)
-                outcomes = [Outcome(ErrorCode.NONE)] * len(request.shipments)
+                outcomes = [BatchOutcome(ErrorCode.NONE)] * len(request.shipments)
                 self._tell(Answered(request, outcomes))
                 return
             answer = connection.send(message, ProduceResponse, version, is_held=True)
@@ -143,13 +143,13 @@ class Lane:
             return
         answer = done.result()
         outcomes = {
-            (topic.name or topic.topic_id, row.index): Outcome(
+            (topic.name or topic.topic_id, row.index): BatchOutcome(
                 row.error_code, row.base_offset, row.log_append_time_ms, row.error_message
             )
             for topic in answer.responses
             for row in topic.partition_responses
         }
-        missing = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message="the answer leaves it out")
+        missing = BatchOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, message="the answer leaves it out")
         found = []
         for each in request.shipments:
             topic, index = each.batch.topic, each.batch.partition

@@ -14,23 +14,25 @@ from moldau.protocol.errors import ErrorCode
 Wanted = TypeVar("Wanted")
 Found = TypeVar("Found")
 
-Answers = dict[TopicPartition, Found | KafkaError]
-Ask = Callable[[Connection, Mapping[TopicPartition, tuple[Wanted, int]]], Awaitable[Answers[Found]]]
+LeaderAnswers = dict[TopicPartition, Found | KafkaError]
+AskLeader = Callable[
+    [Connection, Mapping[TopicPartition, tuple[Wanted, int]]], Awaitable[LeaderAnswers[Found]]
+]
 """Asks one leader about its partitions, each with what is wanted and the leader's epoch."""
 
 
 async def ask_leaders(
     cluster: Cluster,
     wanted: Mapping[TopicPartition, Wanted],
-    ask: Ask[Wanted, Found],
+    ask: AskLeader[Wanted, Found],
     *,
     timeout_ms: int | None = None,
-) -> Answers[Found]:
+) -> LeaderAnswers[Found]:
     """Ask the leaders until each partition has an answer or an error that stays.
 
     When the time is up, what is left has its last error; no time is enough for one attempt.
     """
-    answers: Answers[Found] = {}
+    answers: LeaderAnswers[Found] = {}
     left = dict(wanted)
     limit_ms = cluster.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
     deadline = time.monotonic() + limit_ms / 1000
@@ -105,7 +107,7 @@ async def _ask_one(
     cluster: Cluster,
     node_id: int,
     group: Mapping[TopicPartition, tuple[Wanted, int]],
-    ask: Ask[Wanted, Found],
+    ask: AskLeader[Wanted, Found],
 ) -> Mapping[TopicPartition, Found | KafkaError]:
     try:
         return await ask(await cluster.connect(node_id), group)

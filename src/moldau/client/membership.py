@@ -19,28 +19,28 @@ from typing import Final
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.membership_events import (
     NO_PARTITIONS,
-    Answered,
-    Call,
+    AssignedPartitions,
+    AssignmentChange,
     CallBegan,
     CalledBack,
-    Change,
+    CallUser,
+    CommitRefused,
     CountsSeen,
-    Effect,
-    Event,
-    Fail,
+    FailPoll,
     FindCoordinator,
     Gone,
-    Identity,
-    Lost,
     MemberRules,
+    MembershipEffect,
+    MembershipEvent,
+    MembershipTick,
+    MemberSignature,
     NamesSeen,
-    Partitions,
     PollBegan,
     PollEnded,
-    Refused,
-    Send,
-    Subscribed,
-    Tick,
+    RequestAnswered,
+    RequestLost,
+    SendRequest,
+    TopicsSubscribed,
     Unsubscribed,
 )
 from moldau.protocol.errors import ErrorCode
@@ -51,19 +51,19 @@ MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_A
 """The coordinator is another one, or there is none."""
 
 
-class Membership(ABC):
+class GroupMembership(ABC):
     """A member of a group, or one that is about to be."""
 
     def __init__(self, rules: MemberRules, chance: Callable[[], float]) -> None:
         self.rules = rules
-        self.owned: Partitions = NO_PARTITIONS
+        self.owned: AssignedPartitions = NO_PARTITIONS
         """What may be read, once the user knows."""
-        self.subscription: Subscribed | None = None
+        self.subscription: TopicsSubscribed | None = None
         self._chance = chance
         self._now = 0.0
-        self._effects: list[Effect] = []
-        self._calls: deque[Call] = deque()
-        self._calling: Call | None = None
+        self._effects: list[MembershipEffect] = []
+        self._calls: deque[CallUser] = deque()
+        self._calling: CallUser | None = None
         self._is_told = False
         """Whether the user is being told."""
         self._outstanding: list[Message] = []
@@ -80,11 +80,11 @@ class Membership(ABC):
 
     @property
     @abstractmethod
-    def identity(self) -> Identity | None:
+    def identity(self) -> MemberSignature | None:
         """How to sign commits; None if it is no member now."""
 
     @property
-    def call(self) -> Call | None:
+    def call(self) -> CallUser | None:
         """Return what the user is to be told before anything is handed out."""
         return self._calling
 
@@ -108,27 +108,27 @@ class Membership(ABC):
 
     # What happens.
 
-    def handle(self, event: Event, now: float) -> list[Effect]:
+    def handle(self, event: MembershipEvent, now: float) -> list[MembershipEffect]:
         """Take what has happened; return what is to be done, in this order."""
         self._now = now
         self._effects = []
         match event:
-            case Subscribed() | Unsubscribed() | PollBegan() | PollEnded():
+            case TopicsSubscribed() | Unsubscribed() | PollBegan() | PollEnded():
                 self._hear_user(event)
             case CallBegan():
                 self._is_told = True
             case CalledBack():
                 self._finish_call()
-            case Answered() | Lost() | CountsSeen() | NamesSeen() | Refused():
+            case RequestAnswered() | RequestLost() | CountsSeen() | NamesSeen() | CommitRefused():
                 self._hear_cluster(event)
-            case Tick():
+            case MembershipTick():
                 self._expire()
         self._go_on()
         return self._effects
 
-    def _hear_user(self, event: Subscribed | Unsubscribed | PollBegan | PollEnded) -> None:
+    def _hear_user(self, event: TopicsSubscribed | Unsubscribed | PollBegan | PollEnded) -> None:
         match event:
-            case Subscribed():
+            case TopicsSubscribed():
                 self._failure = None
                 if event != self.subscription:
                     self.subscription = event
@@ -146,7 +146,7 @@ class Membership(ABC):
         assert self._calling is not None, "nothing was asked for"
         call, self._calling = self._calling, None
         self._is_told = False
-        if call.change is not Change.ASSIGNED:
+        if call.change is not AssignmentChange.ASSIGNED:
             self.owned -= call.partitions
 
     def _give_all_up(self) -> None:
@@ -155,20 +155,24 @@ class Membership(ABC):
         if self._is_told:
             return
         call, self._calling = self._calling, None
-        if call is not None and call.change is Change.ASSIGNED:
+        if call is not None and call.change is AssignmentChange.ASSIGNED:
             self.owned -= call.partitions
-        due = Call(Change.REVOKED if self.identity else Change.LOST, self.owned)
+        due = CallUser(
+            AssignmentChange.REVOKED if self.identity else AssignmentChange.LOST, self.owned
+        )
         if call == due:
             self._calling = call
         else:
             self._call(due.change, due.partitions)
 
-    def _hear_cluster(self, event: Answered | Lost | CountsSeen | NamesSeen | Refused) -> None:
+    def _hear_cluster(
+        self, event: RequestAnswered | RequestLost | CountsSeen | NamesSeen | CommitRefused
+    ) -> None:
         match event:
-            case Answered(request, answer):
+            case RequestAnswered(request, answer):
                 if self._take(request):
                     self._answered(request, answer)
-            case Lost(request, error):
+            case RequestLost(request, error):
                 if not self._take(request):
                     pass
                 elif isinstance(error, KafkaError) and not error.retriable:
@@ -178,7 +182,7 @@ class Membership(ABC):
                     self._lost(request)
             case CountsSeen() | NamesSeen():
                 self._found(event)
-            case Refused():
+            case CommitRefused():
                 if event.identity == self.identity:
                     self._refused(event)
 
@@ -196,7 +200,7 @@ class Membership(ABC):
         failure = self._failure
         if isinstance(failure, KafkaError) and failure.code is ErrorCode.FENCED_INSTANCE_ID:
             # To join again would fence the one who has taken over.
-            self._effects.append(Fail(failure))
+            self._effects.append(FailPoll(failure))
         else:
             self._failure = None
         self._is_expired = False
@@ -211,7 +215,7 @@ class Membership(ABC):
         self._is_expired = True
         farewell = self._farewell()
         if farewell is not None:
-            self._effects.append(Send(farewell))
+            self._effects.append(SendRequest(farewell))
         self._reset()
 
     def _go_on(self) -> None:
@@ -249,7 +253,7 @@ class Membership(ABC):
         """A request's answer will not come."""
 
     @abstractmethod
-    def _refused(self, event: Refused) -> None:
+    def _refused(self, event: CommitRefused) -> None:
         """A commit in this member's name was refused."""
 
     @abstractmethod
@@ -279,17 +283,17 @@ class Membership(ABC):
             call = self._calls.popleft()
             self._call(call.change, call.partitions)
 
-    def _call(self, change: Change, partitions: Partitions) -> None:
-        if change is Change.ASSIGNED:
+    def _call(self, change: AssignmentChange, partitions: AssignedPartitions) -> None:
+        if change is AssignmentChange.ASSIGNED:
             self.owned |= partitions
         elif not partitions:
             return
-        self._calling = Call(change, partitions)
+        self._calling = CallUser(change, partitions)
         self._effects.append(self._calling)
 
     def _send(self, request: Message) -> None:
         self._outstanding.append(request)
-        self._effects.append(Send(request))
+        self._effects.append(SendRequest(request))
 
     def _take(self, request: Message) -> bool:
         for place, each in enumerate(self._outstanding):
@@ -303,7 +307,7 @@ class Membership(ABC):
 
     def _fail(self, error: ClientError) -> None:
         self._failure = error
-        self._effects.append(Fail(error))
+        self._effects.append(FailPoll(error))
         self._reset()
 
     def _wait(self) -> None:

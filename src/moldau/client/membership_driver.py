@@ -17,24 +17,24 @@ from moldau.client.consumer_membership import ConsumerMembership
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.coordinator_lookup import LANE, CoordinatorLookup
 from moldau.client.errors import ClientError, KafkaError
-from moldau.client.membership import Membership
+from moldau.client.membership import GroupMembership
 from moldau.client.membership_events import (
-    Answered,
-    Call,
+    CallUser,
     CountsSeen,
-    Effect,
-    Event,
-    Fail,
+    FailPoll,
     FindCoordinator,
     FindCounts,
     FindNames,
     Gone,
-    Lost,
     MemberRules,
+    MembershipEffect,
+    MembershipEvent,
+    MembershipTick,
     NamesSeen,
-    Send,
-    Subscribed,
-    Tick,
+    RequestAnswered,
+    RequestLost,
+    SendRequest,
+    TopicsSubscribed,
 )
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.errors import ErrorCode
@@ -96,17 +96,17 @@ class MembershipDriver:
         self._pattern = None
         self.failure = None
         if pattern is None:
-            self.tell(Subscribed(topics))
+            self.tell(TopicsSubscribed(topics))
             self._start(self._meet(topics))
         elif self._settings.is_consumer_protocol:
-            self.tell(Subscribed(frozenset(), pattern.pattern))
+            self.tell(TopicsSubscribed(frozenset(), pattern.pattern))
         else:
             self._pattern = pattern
             self._start(self._match())
         if self._watching is None:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: MembershipEvent) -> None:
         """Tell the member something, and do what it wants."""
         for effect in self.member.handle(event, time.monotonic()):
             self._perform(effect)
@@ -140,11 +140,11 @@ class MembershipDriver:
 
     # What the member wants.
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: MembershipEffect) -> None:
         match effect:
-            case Send(request):
+            case SendRequest(request):
                 self._start(self._ask(request))
-            case Call():
+            case CallUser():
                 self._on_news()
             case FindCounts(topics):
                 self._start(self._count(topics))
@@ -152,7 +152,7 @@ class MembershipDriver:
                 self._start(self._name(topic_ids))
             case FindCoordinator():
                 self._lookup.forget(self._settings.group_id)
-            case Fail(error):
+            case FailPoll(error):
                 self.failure = error
                 self._on_news()
             case Gone(farewell):
@@ -174,7 +174,7 @@ class MembershipDriver:
         if due is not None:
             seconds = max(0.0, due - time.monotonic())
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(seconds, self.tell, Tick())
+            self._timer = loop.call_later(seconds, self.tell, MembershipTick())
 
     async def _ask(self, request: Message) -> None:
         is_parked = isinstance(request, PARKED)
@@ -197,13 +197,13 @@ class MembershipDriver:
             lane = PARKED_LANE if is_parked else LANE
             answer = await self._lookup.attempt(group_id, ask, lane)
         except ClientError as error:
-            self.tell(Lost(request, error))
+            self.tell(RequestLost(request, error))
         except ProtocolError as error:
             # The broker's version of the request has no field for what was to be said.
             code = ErrorCode.UNSUPPORTED_VERSION
-            self.tell(Lost(request, KafkaError(code, f"group {group_id}", str(error))))
+            self.tell(RequestLost(request, KafkaError(code, f"group {group_id}", str(error))))
         else:
-            self.tell(Answered(request, answer))
+            self.tell(RequestAnswered(request, answer))
 
     # What the cluster has.
 
@@ -246,7 +246,9 @@ class MembershipDriver:
         found = await self._topics(None)
         if pattern is not None and pattern is self._pattern:
             names = (name for name, topic in found.items() if not topic.is_internal)
-            self.tell(Subscribed(frozenset(name for name in names if pattern.fullmatch(name))))
+            self.tell(
+                TopicsSubscribed(frozenset(name for name in names if pattern.fullmatch(name)))
+            )
 
     async def _watch(self) -> None:
         """Look from time to time if topics have come, gone or grown; for missing ones often."""
@@ -263,7 +265,7 @@ class MembershipDriver:
                 await self._count(self.member.watched)
 
 
-def _make_member(settings: ConsumerSettings) -> Membership:
+def _make_member(settings: ConsumerSettings) -> GroupMembership:
     rules = MemberRules(
         group_id=settings.group_id,
         instance_id=settings.group_instance_id or None,

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from moldau.client.assignors import Assignor
+from moldau.client.assignors import ClientAssignor
 from moldau.client.errors import ClientError, KafkaError
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.schema import Message
 
-Partitions = frozenset[TopicPartition]
-NO_PARTITIONS: Final[Partitions] = frozenset()
+AssignedPartitions = frozenset[TopicPartition]
+NO_PARTITIONS: Final[AssignedPartitions] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +27,14 @@ class MemberRules:
     poll_interval_max: float = 300.0
     backoff: float = 0.1
     backoff_max: float = 1.0
-    assignors: tuple[Assignor, ...] = ()
+    assignors: tuple[ClientAssignor, ...] = ()
     """Of the classic protocol."""
     remote_assignor: str | None = None
     """The broker's, in the consumer protocol."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class MemberSignature:
     """How a member signs its commits."""
 
     member_id: str
@@ -46,7 +46,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
+class TopicsSubscribed:
     """The user wants these topics, or the topics of a pattern are these by now."""
 
     topics: frozenset[str]
@@ -76,11 +76,11 @@ class CallBegan:
 
 @dataclass(frozen=True, slots=True)
 class CalledBack:
-    """What was asked for with the last `Call` is done."""
+    """What was asked for with the last `CallUser` is done."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answered:
+class RequestAnswered:
     """The coordinator's answer to a request."""
 
     request: Message
@@ -88,7 +88,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lost:
+class RequestLost:
     """A request may have arrived or not: nobody knows."""
 
     request: Message
@@ -111,38 +111,38 @@ class NamesSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CommitRefused:
     """A commit was refused: the member is not who it thinks, or is to join again."""
 
     error: KafkaError
-    identity: Identity
+    identity: MemberSignature
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class MembershipTick:
     """Time has passed."""
 
 
-Event = (
-    Subscribed
+MembershipEvent = (
+    TopicsSubscribed
     | Unsubscribed
     | PollBegan
     | PollEnded
     | CallBegan
     | CalledBack
-    | Answered
-    | Lost
+    | RequestAnswered
+    | RequestLost
     | CountsSeen
     | NamesSeen
-    | Refused
-    | Tick
+    | CommitRefused
+    | MembershipTick
 )
 
 
 # Effects.
 
 
-class Change(Enum):
+class AssignmentChange(Enum):
     """What happens to partitions."""
 
     ASSIGNED = "assigned"
@@ -153,18 +153,18 @@ class Change(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallUser:
     """Begin or stop to read partitions, tell the user, and say when that begins and is done.
 
     Until it begins it may be taken back: the member's `call` is what counts.
     """
 
-    change: Change
-    partitions: Partitions
+    change: AssignmentChange
+    partitions: AssignedPartitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Send:
+class SendRequest:
     """Ask the coordinator."""
 
     request: Message
@@ -190,7 +190,7 @@ class FindCoordinator:
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class FailPoll:
     """Tell the user in the next poll."""
 
     error: ClientError
@@ -203,4 +203,6 @@ class Gone:
     farewell: Message | None = None
 
 
-Effect = Call | Send | FindCounts | FindNames | FindCoordinator | Fail | Gone
+MembershipEffect = (
+    CallUser | SendRequest | FindCounts | FindNames | FindCoordinator | FailPoll | Gone
+)

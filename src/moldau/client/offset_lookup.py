@@ -7,7 +7,7 @@ from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import KafkaError
-from moldau.client.leaders import Answers, ask_leaders, by_topic
+from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.list_offsets import (
@@ -53,12 +53,12 @@ async def list_offsets(
     *,
     isolation_level: int = READ_UNCOMMITTED,
     timeout_ms: int | None = None,
-) -> Answers[ListedOffset]:
+) -> LeaderAnswers[ListedOffset]:
     """Look up one offset for each partition, at the leaders."""
 
     async def ask(
         connection: Connection, group: Mapping[TopicPartition, tuple[int, int]]
-    ) -> Answers[ListedOffset]:
+    ) -> LeaderAnswers[ListedOffset]:
         version = connection.version_of(ListOffsetsRequest)
         needed = max(FIRST_VERSIONS.get(timestamp, 0) for timestamp, _ in group.values())
         if version < needed:
@@ -85,8 +85,8 @@ async def list_offsets(
     return await ask_leaders(cluster, timestamps, ask, timeout_ms=timeout_ms)
 
 
-def _answers(answer: ListOffsetsResponse) -> Answers[ListedOffset]:
-    found: Answers[ListedOffset] = {}
+def _answers(answer: ListOffsetsResponse) -> LeaderAnswers[ListedOffset]:
+    found: LeaderAnswers[ListedOffset] = {}
     for topic in answer.topics:
         for row in topic.partitions:
             key = TopicPartition(topic.name, row.partition_index)

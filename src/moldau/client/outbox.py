@@ -42,29 +42,29 @@ from moldau.client.outbox_events import (
     NOBODY,
     Abandoned,
     Answered,
+    BatchOutcome,
     Closed,
     Delivered,
-    Effect,
     Enlist,
     Enlisted,
-    Event,
     Failed,
     Halved,
-    Identified,
     Identify,
-    Identity,
+    IdentityFound,
     LeadersFound,
     LeadersNotFound,
     Lost,
     NotIdentified,
-    Outcome,
+    OutboxEffect,
+    OutboxEvent,
+    OutboxProducer,
+    OutboxTick,
     OutgoingBatch,
     Refresh,
     Renewed,
     Request,
     Send,
     Shipment,
-    Tick,
 )
 from moldau.client.outbox_partition import PartitionOutbox
 from moldau.protocol.errors import ErrorCode
@@ -130,7 +130,7 @@ class Outbox:
         self._rules = rules
         self._split = split
         self._chance = chance
-        self._identity: Identity | None = None if rules.is_idempotent else NOBODY
+        self._identity: OutboxProducer | None = None if rules.is_idempotent else NOBODY
         self._identify_at: float | None = 0.0
         self._partitions: dict[tuple[str, int], PartitionOutbox] = {}
         self._active: dict[tuple[str, int], PartitionOutbox] = {}  # those with batches
@@ -139,11 +139,11 @@ class Outbox:
         self._refresh_at: dict[str, float | None] = {}  # stale topics; None while being asked
         self._enlisted: dict[tuple[str, int], bool] = {}  # False while it is asked for
         self._end: Exception | None = None  # why nothing of this transaction is sent any more
-        self._effects: list[Effect] = []
+        self._effects: list[OutboxEffect] = []
         self.next_time: float | None = None
         """When to tick next, at the latest; None if there is nothing to wait for."""
 
-    def handle(self, event: Event, now: float) -> list[Effect]:  # noqa: C901, PLR0912 - an event each
+    def handle(self, event: OutboxEvent, now: float) -> list[OutboxEffect]:  # noqa: C901, PLR0912 - an event each
         """Take notice of what has happened; return what to do about it."""
         match event:
             case Closed(batches):
@@ -153,7 +153,7 @@ class Outbox:
                 self._answer(request, outcomes, now)
             case Lost(request, error):
                 self._lose(request, error, now)
-            case Identified(identity):
+            case IdentityFound(identity):
                 self._identity = identity
                 self._identify_at = now
             case NotIdentified(error, is_final):
@@ -162,7 +162,7 @@ class Outbox:
                 self._find_leaders(topic, leaders)
             case LeadersNotFound(topic, error):
                 self._miss_leaders(topic, error, now)
-            case Tick():
+            case OutboxTick():
                 self._expire(now)
             case Enlisted(places):
                 self._enlisted |= dict.fromkeys(places, True)
@@ -174,7 +174,7 @@ class Outbox:
             self._go_on(now)
         else:
             self._abandon(self._end)
-        if isinstance(event, Tick) or self.next_time is None:
+        if isinstance(event, OutboxTick) or self.next_time is None:
             self.next_time = self._find_next_time(now)
         effects, self._effects = self._effects, []
         return effects
@@ -192,7 +192,7 @@ class Outbox:
             self._active[place] = partition
             self._be_woken(batch.created + self._rules.delivery_timeout)
 
-    def _answer(self, request: Request, outcomes: Sequence[Outcome], now: float) -> None:
+    def _answer(self, request: Request, outcomes: Sequence[BatchOutcome], now: float) -> None:
         self._nodes[request.node].in_flight -= 1
         for shipment, outcome in zip(request.shipments, outcomes, strict=True):
             shipment.is_in_flight = False
@@ -205,13 +205,15 @@ class Outbox:
             else:
                 self._refuse(partition, shipment, outcome, now)
 
-    def _deliver(self, partition: PartitionOutbox, shipment: Shipment, outcome: Outcome) -> None:
+    def _deliver(
+        self, partition: PartitionOutbox, shipment: Shipment, outcome: BatchOutcome
+    ) -> None:
         partition.acknowledge(shipment)
         self._remove(partition, shipment)
         self._effects.append(Delivered(shipment.batch, outcome.base_offset, outcome.append_time_ms))
 
     def _refuse(
-        self, partition: PartitionOutbox, shipment: Shipment, outcome: Outcome, now: float
+        self, partition: PartitionOutbox, shipment: Shipment, outcome: BatchOutcome, now: float
     ) -> None:
         topic, index = partition.place
         error = KafkaError(outcome.code, f"{topic}-{index}", outcome.message)
@@ -331,7 +333,7 @@ class Outbox:
                 self._give_up(partition, shipment, error)
             self._give_up_queue(partition, lambda _: True, error)
 
-    def _renew(self, identity: Identity) -> None:
+    def _renew(self, identity: OutboxProducer) -> None:
         assert not self._active, "a transaction ends when nothing of it is left"
         self._identity = identity
         self._enlisted.clear()
@@ -407,7 +409,7 @@ class Outbox:
             return False
         if self._identity is not None and partition.identity == self._identity:
             producer_id, epoch = self._identity
-            self._identity = Identity(producer_id, epoch + 1) if epoch < EPOCH_MAX else None
+            self._identity = OutboxProducer(producer_id, epoch + 1) if epoch < EPOCH_MAX else None
         if self._identity is None:
             return False
         partition.begin(self._identity, is_known=not self._rules.is_idempotent)

@@ -20,14 +20,14 @@ class OutgoingBatch(Protocol):
     def created(self) -> float: ...
 
 
-class Identity(NamedTuple):
+class OutboxProducer(NamedTuple):
     """Who sends: brokers recognize what is sent twice by it."""
 
     producer_id: int
     epoch: int
 
 
-NOBODY = Identity(-1, -1)
+NOBODY = OutboxProducer(-1, -1)
 """A producer without idempotence."""
 
 
@@ -36,7 +36,7 @@ class Shipment:
 
     __slots__ = ("attempts", "batch", "identity", "is_done", "is_in_flight", "sequence")
 
-    def __init__(self, batch: OutgoingBatch, identity: Identity, sequence: int) -> None:
+    def __init__(self, batch: OutgoingBatch, identity: OutboxProducer, sequence: int) -> None:
         self.batch = batch
         self.identity = identity
         self.sequence = sequence
@@ -53,7 +53,7 @@ class Request:
     shipments: Sequence[Shipment]
 
 
-class Outcome(NamedTuple):
+class BatchOutcome(NamedTuple):
     """What a broker says of one batch."""
 
     code: int
@@ -73,10 +73,10 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class IdentityFound:
     """The cluster has given us an identity."""
 
-    identity: Identity
+    identity: OutboxProducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Answered:
     """A request was answered, with an outcome for each of its shipments."""
 
     request: Request
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[BatchOutcome]
     throttle_ms: int = 0
 
 
@@ -121,7 +121,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class OutboxTick:
     """Time has passed."""
 
 
@@ -143,18 +143,18 @@ class Abandoned:
 class Renewed:
     """The transaction has ended, nothing of it is left; the next has this identity."""
 
-    identity: Identity
+    identity: OutboxProducer
 
 
-Event: TypeAlias = (
+OutboxEvent: TypeAlias = (
     Closed
-    | Identified
+    | IdentityFound
     | NotIdentified
     | LeadersFound
     | LeadersNotFound
     | Answered
     | Lost
-    | Tick
+    | OutboxTick
     | Enlisted
     | Abandoned
     | Renewed
@@ -214,4 +214,4 @@ class Halved:
     halves: Sequence[OutgoingBatch]
 
 
-Effect: TypeAlias = Send | Identify | Enlist | Refresh | Delivered | Failed | Halved
+OutboxEffect: TypeAlias = Send | Identify | Enlist | Refresh | Delivered | Failed | Halved

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from moldau.client.outbox_events import Identity, OutgoingBatch, Shipment
+from moldau.client.outbox_events import OutboxProducer, OutgoingBatch, Shipment
 
 SEQUENCE_MASK: Final = (1 << 31) - 1
 
@@ -34,7 +34,7 @@ class PartitionOutbox:
         self.queue: deque[OutgoingBatch] = deque()  # without numbers
         self.unacked: deque[Shipment] = deque()  # with numbers, without an outcome
         self.window: deque[Shipment] = deque()  # all that follow the first of these
-        self.identity: Identity | None = None
+        self.identity: OutboxProducer | None = None
         self.next_sequence = 0
         self.acked_until = 0
         self.is_known = False  # something of this epoch is stored
@@ -83,7 +83,7 @@ class PartitionOutbox:
             for part in reversed(parts):
                 row.insert(position, part)
 
-    def begin(self, identity: Identity, *, is_known: bool) -> None:
+    def begin(self, identity: OutboxProducer, *, is_known: bool) -> None:
         """Begin with 0 in a new epoch, with everything that has no outcome."""
         self.identity = identity
         self.is_known = is_known

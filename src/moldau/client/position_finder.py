@@ -8,14 +8,14 @@ from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, KafkaError, NoOffsetError
 from moldau.client.group_offsets import OffsetAndMetadata
-from moldau.client.leaders import AbsentPartitionError, Answers
+from moldau.client.leaders import AbsentPartitionError, LeaderAnswers
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
 from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
-Committed = Callable[
+FindCommitted = Callable[
     [Iterable[TopicPartition]], Awaitable[dict[TopicPartition, OffsetAndMetadata | None]]
 ]
 """Looks up what a group has committed."""
@@ -29,7 +29,7 @@ class PositionFinder:
         cluster: Cluster,
         settings: ConsumerSettings,
         positions: Positions,
-        committed: Committed | None = None,
+        committed: FindCommitted | None = None,
     ) -> None:
         self._cluster = cluster
         self._settings = settings
@@ -143,9 +143,9 @@ class PositionFinder:
         if error is not None:
             raise error
 
-    async def _ask(self, timestamps: dict[TopicPartition, int]) -> Answers[ListedOffset]:
+    async def _ask(self, timestamps: dict[TopicPartition, int]) -> LeaderAnswers[ListedOffset]:
         level = ISOLATION_LEVELS[self._settings.isolation_level]
-        answers: Answers[ListedOffset] = {}
+        answers: LeaderAnswers[ListedOffset] = {}
         # Who finds no record as late as a time begins at the end.
         for each in (timestamps, dict.fromkeys(timestamps, LATEST)):
             wanted = {key: each[key] for key in timestamps if _is_open(answers.get(key))}

@@ -20,24 +20,24 @@ from moldau.client.outbox import Outbox, OutboxRules
 from moldau.client.outbox_events import (
     Closed,
     Delivered,
-    Effect,
     Enlist,
-    Event,
     Failed,
     Halved,
-    Identified,
     Identify,
-    Identity,
+    IdentityFound,
     LeadersFound,
     LeadersNotFound,
     NotIdentified,
+    OutboxEffect,
+    OutboxEvent,
+    OutboxProducer,
+    OutboxTick,
     Refresh,
     Send,
-    Tick,
 )
 from moldau.client.packing import Packing
 from moldau.client.producer_settings import ProducerSettings
-from moldau.client.transaction_events import BatchFailed, Wanted
+from moldau.client.transaction_events import BatchFailed, PartitionWanted
 from moldau.client.transactor import PRODUCE_VERSION_MAX, Transactor
 from moldau.client.undelivered import Flush, warn_undelivered
 from moldau.client.waiting import LoopWaiting
@@ -76,7 +76,7 @@ class Sender:
         self._packing = Packing(settings)
         self._outbox = Outbox(_rules(settings), split=self._packing.split, chance=random.random)
         self._lanes: dict[int, Lane] = {}
-        self._events: list[Event] = []
+        self._events: list[OutboxEvent] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._linger_timer: asyncio.TimerHandle | None = None
         self._tick_timer: asyncio.TimerHandle | None = None
@@ -201,7 +201,7 @@ class Sender:
             self._events.append(Closed(taken))
             self._handle_events()
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: OutboxEvent) -> None:
         """Hand an event to the outbox, with all others of this turn of the loop."""
         self._events.append(event)
         if len(self._events) == 1:
@@ -225,9 +225,9 @@ class Sender:
 
     def _tick(self) -> None:
         self._tick_timer = None
-        self._tell(Tick())
+        self._tell(OutboxTick())
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: OutboxEffect) -> None:
         match effect:
             case Send(request):
                 self._lane(request.node).send(request)
@@ -239,7 +239,7 @@ class Sender:
                 self._finish(cast("PendingBatch", batch), -1, -1, error)
             case Enlist(place):
                 assert self.transactor is not None
-                self.transactor.tell(Wanted(place))
+                self.transactor.tell(PartitionWanted(place))
             case Halved(batch, halves):
                 number = self._unfinished.pop(cast("PendingBatch", batch))
                 for half in halves:
@@ -339,7 +339,7 @@ class Sender:
             is_final = isinstance(error, KafkaError) and not error.retriable
             self._tell(NotIdentified(error, is_final))
         else:
-            self._tell(Identified(Identity(answer.producer_id, answer.producer_epoch)))
+            self._tell(IdentityFound(OutboxProducer(answer.producer_id, answer.producer_epoch)))
 
 
 def _rules(settings: ProducerSettings) -> OutboxRules:

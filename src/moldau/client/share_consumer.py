@@ -18,7 +18,7 @@ from moldau.client.errors import (
 from moldau.client.settings import load
 from moldau.client.share_link import ShareLink, may_pass
 from moldau.client.share_membership import ShareMembership
-from moldau.client.share_session import Key
+from moldau.client.share_session import SharePartitionKey
 from moldau.client.share_settings import ShareSettings
 from moldau.client.sync import Synchronous, doing, waiting
 from moldau.kernel.ids import TopicPartition
@@ -294,7 +294,9 @@ class AsyncShareConsumer:
     def _start(self, node_id: int, work: Coroutine[Any, Any, None]) -> None:
         self._busy[node_id] = asyncio.get_running_loop().create_task(work)
 
-    async def _fetch_from(self, link: ShareLink, wanted: Mapping[Key, TopicPartition]) -> None:
+    async def _fetch_from(
+        self, link: ShareLink, wanted: Mapping[SharePartitionKey, TopicPartition]
+    ) -> None:
         try:
             fetched = await link.fetch(wanted)
             self._done.extend(fetched.acknowledged)
@@ -313,9 +315,9 @@ class AsyncShareConsumer:
             del self._busy[link.node_id]
             self._news.set()
 
-    def _routes(self) -> dict[int, dict[Key, TopicPartition]]:
+    def _routes(self) -> dict[int, dict[SharePartitionKey, TopicPartition]]:
         """Return which broker to ask for which of the assigned partitions."""
-        routes: dict[int, dict[Key, TopicPartition]] = {}
+        routes: dict[int, dict[SharePartitionKey, TopicPartition]] = {}
         assignment = self._membership.member.assignment
         missing: list[str] = []
         for name in self._membership.member.names if assignment else ():

@@ -19,7 +19,7 @@ from moldau.client.errors import (
     UnreachableError,
 )
 from moldau.client.share_requests import acknowledge_request, fetch_request
-from moldau.client.share_session import Key, ShareSession
+from moldau.client.share_session import SharePartitionKey, ShareSessionHandler
 from moldau.client.share_settings import ShareSettings
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import TopicPartition
@@ -41,7 +41,7 @@ LOST: Final = "its session has ended since, and the records are handed out again
 
 
 @dataclass(slots=True)
-class Fetched:
+class ShareFetched:
     """What one answer brought."""
 
     records: list[Record] = field(default_factory=list)
@@ -65,11 +65,11 @@ class ShareLink:
         self._cluster = cluster
         self._settings = settings
         self._member_id = member_id
-        self._session = ShareSession()
+        self._session = ShareSessionHandler()
         self._lock = asyncio.Lock()
-        self._held: dict[Key, HeldRecords] = {}
-        self._keys: dict[TopicPartition, Key] = {}
-        self._names: dict[Key, TopicPartition] = {}
+        self._held: dict[SharePartitionKey, HeldRecords] = {}
+        self._keys: dict[TopicPartition, SharePartitionKey] = {}
+        self._names: dict[SharePartitionKey, TopicPartition] = {}
 
     # What users hold.
 
@@ -100,10 +100,10 @@ class ShareLink:
 
     # Requests.
 
-    async def fetch(self, wanted: Mapping[Key, TopicPartition]) -> Fetched:
+    async def fetch(self, wanted: Mapping[SharePartitionKey, TopicPartition]) -> ShareFetched:
         """Tell what was done with the last records, and acquire more."""
         async with self._lock:
-            fetched = Fetched(acknowledged=self._take_in_vain())
+            fetched = ShareFetched(acknowledged=self._take_in_vain())
             acks = self._take()
             if any(each.has_renewals for each in acks.values()):
                 fetched.acknowledged += await self._send_acks(acks)
@@ -148,7 +148,7 @@ class ShareLink:
                 self._lose()
             return acknowledged
 
-    def _take(self) -> dict[Key, Acks]:
+    def _take(self) -> dict[SharePartitionKey, Acks]:
         taken = {key: held.take() for key, held in self._held.items()}
         return {key: acks for key, acks in taken.items() if acks.batches}
 
@@ -158,7 +158,7 @@ class ShareLink:
         return [Acknowledged(self._names[key], taken[key], error) for key in taken if taken[key]]
 
     async def _send_acks(
-        self, acks: Mapping[Key, Acks], *, is_last: bool = False
+        self, acks: Mapping[SharePartitionKey, Acks], *, is_last: bool = False
     ) -> list[Acknowledged]:
         if not acks and not is_last:
             return []
@@ -200,15 +200,19 @@ class ShareLink:
 
     # Answers.
 
-    def _all(self, acks: Mapping[Key, Acks], error: Exception) -> list[Acknowledged]:
+    def _all(self, acks: Mapping[SharePartitionKey, Acks], error: Exception) -> list[Acknowledged]:
         return [Acknowledged(self._names[key], acks[key].offsets, error) for key in acks]
 
-    def _one(self, key: Key, acks: Acks, code: int, message: str | None) -> Acknowledged:
+    def _one(
+        self, key: SharePartitionKey, acks: Acks, code: int, message: str | None
+    ) -> Acknowledged:
         name = self._names[key]
         error = KafkaError(code, f"acknowledgements for {name}", message) if code else None
         return Acknowledged(name, acks.offsets, error)
 
-    def _read(self, answer: ShareFetchResponse, acks: Mapping[Key, Acks], into: Fetched) -> None:
+    def _read(
+        self, answer: ShareFetchResponse, acks: Mapping[SharePartitionKey, Acks], into: ShareFetched
+    ) -> None:
         rows = {
             (topic.topic_id, row.partition_index): row
             for topic in answer.responses
@@ -231,7 +235,7 @@ class ShareLink:
                 self._read_partition(key, name, row, into)
 
     def _miss(
-        self, name: TopicPartition, row: PartitionData, nodes: Iterable[Node], into: Fetched
+        self, name: TopicPartition, row: PartitionData, nodes: Iterable[Node], into: ShareFetched
     ) -> None:
         error = KafkaError(row.error_code, f"partition {name}", row.error_message)
         leader = row.current_leader
@@ -242,7 +246,7 @@ class ShareLink:
             into.is_fine = False
 
     def _read_partition(
-        self, key: Key, name: TopicPartition, row: PartitionData, into: Fetched
+        self, key: SharePartitionKey, name: TopicPartition, row: PartitionData, into: ShareFetched
     ) -> None:
         held = self._held.setdefault(key, HeldRecords())
         counts = dict(_acquired(row.acquired_records))

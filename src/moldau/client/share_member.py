@@ -25,7 +25,7 @@ class Next(Enum):
     GIVE_UP = auto()
 
 
-class ShareMember:
+class ShareMemberState:
     """The member's side; who sends the heartbeats, and when, is another matter."""
 
     def __init__(self, group_id: str, member_id: str, rack: str) -> None:

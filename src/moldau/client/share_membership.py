@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from moldau.client.cluster import Backoff, Cluster
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, KafkaError
-from moldau.client.share_member import Next, ShareMember
+from moldau.client.share_member import Next, ShareMemberState
 from moldau.client.share_settings import ShareSettings
 from moldau.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -26,11 +26,11 @@ class ShareMembership:
         self, cluster: Cluster, settings: ShareSettings, tell: Callable[[], object]
     ) -> None:
         member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self.member = ShareMember(settings.group_id, member_id, settings.client_rack)
+        self.member = ShareMemberState(settings.group_id, member_id, settings.client_rack)
         self.failure: ClientError | None = None
         """Why there are no more heartbeats; who has heard of it may subscribe again."""
         self._settings = settings
-        self._lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._tell = tell
         self._polled_at = time.monotonic()
         self._news = asyncio.Event()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from moldau.client.acknowledgements import Acks
-from moldau.client.share_session import Key, ShareRequest
+from moldau.client.share_session import SharePartitionKey, ShareRequest
 from moldau.client.share_settings import ACQUIRE_MODES, ShareSettings
 from moldau.protocol.messages import share_acknowledge, share_fetch
 from moldau.protocol.messages.share_acknowledge import (
@@ -61,7 +61,12 @@ def fetch_request(
 
 
 def acknowledge_request(
-    group_id: str, member_id: str, epoch: int, acks: Mapping[Key, Acks], *, has_renewals: bool
+    group_id: str,
+    member_id: str,
+    epoch: int,
+    acks: Mapping[SharePartitionKey, Acks],
+    *,
+    has_renewals: bool,
 ) -> ShareAcknowledgeRequest:
     """Return a request that only tells what was done."""
     topics: dict[bytes, dict[int, Acks]] = {}

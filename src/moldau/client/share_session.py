@@ -9,7 +9,7 @@ FIRST_EPOCH: Final = 0
 LAST_EPOCH: Final = -1
 EPOCH_MAX: Final = 0x7FFFFFFF
 
-Key: TypeAlias = tuple[bytes, int]
+SharePartitionKey: TypeAlias = tuple[bytes, int]
 """A partition by its topic's id."""
 
 
@@ -21,19 +21,21 @@ class ShareRequest(NamedTuple):
     forgotten: Mapping[bytes, list[int]]
 
 
-class ShareSession:
+class ShareSessionHandler:
     """What the broker at the other end remembers of the last request."""
 
     def __init__(self) -> None:
         self.epoch = FIRST_EPOCH
-        self._said: set[Key] = set()
+        self._said: set[SharePartitionKey] = set()
 
     @property
     def is_open(self) -> bool:
         """Whether the broker holds anything for it."""
         return self.epoch != FIRST_EPOCH
 
-    def next_fetch(self, wanted: Iterable[Key], acks: Mapping[Key, Acks]) -> ShareRequest:
+    def next_fetch(
+        self, wanted: Iterable[SharePartitionKey], acks: Mapping[SharePartitionKey, Acks]
+    ) -> ShareRequest:
         """Say what is wanted, all of it at first, later the difference; and what was done."""
         now = set(wanted)
         assert self.is_open or not acks, "a new session has nothing to acknowledge"

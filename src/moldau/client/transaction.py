@@ -31,11 +31,11 @@ from moldau.client.errors import (
     TransactionError,
     TransactionStateError,
 )
-from moldau.client.outbox_events import NOBODY, Identity
+from moldau.client.outbox_events import NOBODY, OutboxProducer
 from moldau.client.transaction_errors import FENCING, Verdict, batch_verdict, worst
 from moldau.client.transaction_events import (
     Admit,
-    Ask,
+    AskCoordinator,
     AskEnd,
     AskGroup,
     AskIdentity,
@@ -43,23 +43,23 @@ from moldau.client.transaction_events import (
     AskPartitions,
     BatchFailed,
     Begin,
+    CoordinatorQuestion,
     Drain,
     Drained,
-    Effect,
     End,
-    Event,
     Initialize,
     NotReplied,
-    Operation,
+    PartitionWanted,
     Prepare,
-    Question,
     Refused,
     Renew,
     Replied,
     SendOffsets,
     Settle,
-    Tick,
-    Wanted,
+    TransactionEffect,
+    TransactionEvent,
+    TransactionOperation,
+    TransactionTick,
 )
 from moldau.protocol.errors import ErrorCode
 
@@ -67,7 +67,7 @@ ENDING_SECONDS: Final = 0.02
 """How soon to ask again while the last transaction's markers are written: that is soon done."""
 
 
-class State(Enum):
+class TxnState(Enum):
     """Where a producer is; TRANSITIONS says what follows what."""
 
     NEW = auto()
@@ -85,16 +85,22 @@ class State(Enum):
 
 
 TRANSITIONS: Final = {
-    State.NEW: {State.INITIALIZING},
-    State.INITIALIZING: {State.READY, State.PREPARED, State.NEW, State.DEAD},
-    State.READY: {State.OPEN, State.DEAD},
-    State.OPEN: {State.PREPARING, State.COMMITTING, State.ABORTING, State.FAILED, State.DEAD},
-    State.PREPARING: {State.PREPARED, State.FAILED, State.DEAD},
-    State.PREPARED: {State.COMMITTING, State.ABORTING, State.DEAD},
-    State.COMMITTING: {State.READY, State.FAILED, State.DEAD},
-    State.ABORTING: {State.READY, State.DEAD},
-    State.FAILED: {State.ABORTING, State.DEAD},
-    State.DEAD: set[State](),
+    TxnState.NEW: {TxnState.INITIALIZING},
+    TxnState.INITIALIZING: {TxnState.READY, TxnState.PREPARED, TxnState.NEW, TxnState.DEAD},
+    TxnState.READY: {TxnState.OPEN, TxnState.DEAD},
+    TxnState.OPEN: {
+        TxnState.PREPARING,
+        TxnState.COMMITTING,
+        TxnState.ABORTING,
+        TxnState.FAILED,
+        TxnState.DEAD,
+    },
+    TxnState.PREPARING: {TxnState.PREPARED, TxnState.FAILED, TxnState.DEAD},
+    TxnState.PREPARED: {TxnState.COMMITTING, TxnState.ABORTING, TxnState.DEAD},
+    TxnState.COMMITTING: {TxnState.READY, TxnState.FAILED, TxnState.DEAD},
+    TxnState.ABORTING: {TxnState.READY, TxnState.DEAD},
+    TxnState.FAILED: {TxnState.ABORTING, TxnState.DEAD},
+    TxnState.DEAD: set[TxnState](),
 }
 
 
@@ -114,41 +120,41 @@ class Transactions:
     def __init__(self, rules: TransactionRules, *, chance: Callable[[], float]) -> None:
         self._rules = rules
         self._chance = chance
-        self.state = State.NEW
+        self.state = TxnState.NEW
         self.identity = NOBODY
-        self.prepared: Identity | None = None
+        self.prepared: OutboxProducer | None = None
         """Which transaction is prepared: who completes it elsewhere names it so."""
         self.is_v2 = False
         self.last_error: Exception | None = None
         """What a coordinator is asked again for; None while it is asked the first time."""
         self._error: TransactionError | None = None  # why it is FAILED or DEAD
-        self._operation: Operation | None = None
+        self._operation: TransactionOperation | None = None
         self._drain: Drain | None = None
         self._is_begun = False  # the coordinator knows of the transaction, or may
         self._needs_epoch = False  # sequence numbers have a gap
-        self._questions: list[Question] = []  # the first is asked, or will be again
+        self._questions: list[CoordinatorQuestion] = []  # the first is asked, or will be again
         self._is_asking = False
         self._is_unsure = False  # whether the first was done: an answer was lost
         self._attempts = 0
-        self._effects: list[Effect] = []
+        self._effects: list[TransactionEffect] = []
         self.next_time: float | None = None
         """When to tick next; None if there is nothing to wait for."""
 
-    def handle(self, event: Event, now: float) -> list[Effect]:  # noqa: C901 - an event each
+    def handle(self, event: TransactionEvent, now: float) -> list[TransactionEffect]:  # noqa: C901 - an event each
         """Take notice of what has happened; return what to do about it."""
         match event:
             case Initialize():
                 self._initialize(event)
             case Begin():
-                self._require(State.READY, what="begin_transaction")
-                self._move(State.OPEN)
+                self._require(TxnState.READY, what="begin_transaction")
+                self._move(TxnState.OPEN)
             case SendOffsets(group, offsets):
                 self._send_offsets(group.group_id, AskOffsets(self.identity, group, offsets))
             case Prepare(may_expire):
                 self._prepare(may_expire=may_expire)
             case End(is_commit):
                 self._end(is_commit=is_commit)
-            case Wanted(place):
+            case PartitionWanted(place):
                 self._enlist(place)
             case BatchFailed(error):
                 self._lose_batch(error)
@@ -163,7 +169,7 @@ class Transactions:
             case Refused(error):
                 self._is_asking = False
                 self._die(FatalTransactionError(f"{self._name}: {error}"), error)
-            case Tick():
+            case TransactionTick():
                 pass
         self._ask_next(now)
         effects, self._effects = self._effects, []
@@ -179,14 +185,14 @@ class Transactions:
             undone = self._operation.value
             return TransactionStateError(f"{what}: {undone}() is not done, call it again first")
         ways_out = {
-            State.NEW: "call init_transactions() first",
-            State.READY: "begin_transaction() first, or use `with producer.transaction()`",
-            State.OPEN: "the transaction is open: commit or abort it first",
-            State.PREPARED: "the transaction is prepared: complete it",
+            TxnState.NEW: "call init_transactions() first",
+            TxnState.READY: "begin_transaction() first, or use `with producer.transaction()`",
+            TxnState.OPEN: "the transaction is open: commit or abort it first",
+            TxnState.PREPARED: "the transaction is prepared: complete it",
         }
         return TransactionStateError(f"{what} does not fit now: {ways_out[self.state]}")
 
-    def is_pending(self, operation: Operation) -> bool:
+    def is_pending(self, operation: TransactionOperation) -> bool:
         """Whether an operation goes on for which somebody has given up waiting."""
         return self._operation is operation
 
@@ -197,56 +203,56 @@ class Transactions:
         again.__cause__ = self._error.__cause__
         return again
 
-    def _require(self, *states: State, what: str) -> None:
+    def _require(self, *states: TxnState, what: str) -> None:
         if self.state not in states or self._operation is not None:
             raise self.refusal(f"{what}()")
 
     def _initialize(self, event: Initialize) -> None:
-        if self.state is not State.NEW:
+        if self.state is not TxnState.NEW:
             if self._error is not None:
                 raise self._again()
             raise TransactionStateError("init_transactions() is called once, at the beginning")
         self.is_v2 = event.is_v2
-        self._move(State.INITIALIZING)
-        self._operation = Operation.INITIALIZE
+        self._move(TxnState.INITIALIZING)
+        self._operation = TransactionOperation.INITIALIZE
         self._questions.append(AskIdentity(NOBODY, event.keep_prepared))
 
     def _send_offsets(self, group_id: str, question: AskOffsets) -> None:
-        self._require(State.OPEN, what="send_offsets")
+        self._require(TxnState.OPEN, what="send_offsets")
         if not question.offsets:
-            self._effects.append(Settle(Operation.SEND_OFFSETS))
+            self._effects.append(Settle(TransactionOperation.SEND_OFFSETS))
             return
-        self._operation = Operation.SEND_OFFSETS
+        self._operation = TransactionOperation.SEND_OFFSETS
         if not self.is_v2:
             self._questions.append(AskGroup(self.identity, group_id))
         self._questions.append(question)
 
     def _prepare(self, *, may_expire: bool) -> None:
         what = "hand_over_transaction" if may_expire else "prepare_transaction"
-        self._require(State.OPEN, what=what)
+        self._require(TxnState.OPEN, what=what)
         if not self._rules.is_two_phase and not may_expire:
             raise TransactionStateError(
                 "prepare_transaction() needs transaction.two.phase.commit.enable=true"
             )
-        self._move(State.PREPARING)
-        self._start(Operation.PREPARE, None)
+        self._move(TxnState.PREPARING)
+        self._start(TransactionOperation.PREPARE, None)
 
     def _end(self, *, is_commit: bool) -> None:
-        operation = Operation.COMMIT if is_commit else Operation.ABORT
-        if not is_commit and self._operation is Operation.SEND_OFFSETS:
+        operation = TransactionOperation.COMMIT if is_commit else TransactionOperation.ABORT
+        if not is_commit and self._operation is TransactionOperation.SEND_OFFSETS:
             self._settle(TransactionAbortedError("the offsets were given up with the transaction"))
         if is_commit:
-            self._require(State.OPEN, State.PREPARED, what=operation.value)
+            self._require(TxnState.OPEN, TxnState.PREPARED, what=operation.value)
         else:
-            self._require(State.OPEN, State.PREPARED, State.FAILED, what=operation.value)
+            self._require(TxnState.OPEN, TxnState.PREPARED, TxnState.FAILED, what=operation.value)
         self._error = None
-        self._move(State.COMMITTING if is_commit else State.ABORTING)
+        self._move(TxnState.COMMITTING if is_commit else TxnState.ABORTING)
         if not is_commit:
             self._drop_questions()
         aborted = TransactionAbortedError("the record was given up: its transaction was aborted")
         self._start(operation, None if is_commit else aborted)
 
-    def _start(self, operation: Operation, error: Exception | None) -> None:
+    def _start(self, operation: TransactionOperation, error: Exception | None) -> None:
         self._operation = operation
         self._drain = Drain(error)
         self._effects.append(self._drain)
@@ -254,7 +260,7 @@ class Transactions:
     # What the outbox tells.
 
     def _enlist(self, place: tuple[str, int]) -> None:
-        if self.state not in (State.OPEN, State.PREPARING, State.COMMITTING):
+        if self.state not in (TxnState.OPEN, TxnState.PREPARING, TxnState.COMMITTING):
             return  # it was aborted meanwhile, and so will the batch be
         if self.is_v2:
             self._is_begun = True
@@ -279,12 +285,12 @@ class Transactions:
         if drain is not self._drain:
             return
         self._drain = None
-        if self.state is State.PREPARING:
-            self._move(State.PREPARED)
+        if self.state is TxnState.PREPARING:
+            self._move(TxnState.PREPARED)
             self.prepared = self.identity
             self._settle(None)
         else:
-            is_commit = self.state is State.COMMITTING
+            is_commit = self.state is TxnState.COMMITTING
             self._questions.append(AskEnd(self.identity, is_commit))
 
     # What coordinators answer.
@@ -305,18 +311,18 @@ class Transactions:
         self._drop_first()
         if error is None:
             self._succeed(question, reply)
-        elif verdict is Verdict.NOT_YET and self.state is State.INITIALIZING:
-            self._move(State.NEW)
+        elif verdict is Verdict.NOT_YET and self.state is TxnState.INITIALIZING:
+            self._move(TxnState.NEW)
             self._settle(error)
         elif verdict is Verdict.FATAL or isinstance(question, AskIdentity):
             self._die(self._fatal(error), error)
         elif isinstance(question, AskEnd) and not question.is_commit:
             # What cannot be aborted cannot be gone on with.
             self._die(self._fatal(error), error)
-        elif self.state is not State.ABORTING:
+        elif self.state is not TxnState.ABORTING:
             self._fail(error)
 
-    def _succeed(self, question: Question, reply: Replied) -> None:
+    def _succeed(self, question: CoordinatorQuestion, reply: Replied) -> None:
         match question:
             case AskIdentity():
                 assert reply.identity is not None
@@ -325,19 +331,19 @@ class Transactions:
                 self._finish(reply.identity)
             case AskPartitions(_, places):
                 self._is_begun = True
-                if self.state in (State.OPEN, State.PREPARING, State.COMMITTING):
+                if self.state in (TxnState.OPEN, TxnState.PREPARING, TxnState.COMMITTING):
                     self._effects.append(Admit(places))
             case AskGroup():
                 self._is_begun = True
             case AskOffsets():
                 self._is_begun = True
-                if self._operation is Operation.SEND_OFFSETS:
+                if self._operation is TransactionOperation.SEND_OFFSETS:
                     self._settle(None)
             case AskEnd():
                 self._is_begun = False
                 self._complete(reply.identity)
 
-    def _complete(self, identity: Identity | None) -> None:
+    def _complete(self, identity: OutboxProducer | None) -> None:
         """The transaction has ended; go on with the next epoch where there must be one."""
         self.prepared = None
         if self.is_v2 and identity is not None:
@@ -347,11 +353,11 @@ class Transactions:
         else:
             self._finish(self.identity)
 
-    def _finish(self, identity: Identity) -> None:
+    def _finish(self, identity: OutboxProducer) -> None:
         self.identity = identity
         self._needs_epoch = False
         self._effects.append(Renew(identity))
-        self._move(State.PREPARED if self.prepared is not None else State.READY)
+        self._move(TxnState.PREPARED if self.prepared is not None else TxnState.READY)
         self._settle(None)
 
     # Errors.
@@ -370,7 +376,7 @@ class Transactions:
 
     def _fail(self, error: Exception) -> None:
         """The transaction can only be aborted now; the user's call learns it first."""
-        if self.state not in (State.OPEN, State.PREPARING, State.COMMITTING):
+        if self.state not in (TxnState.OPEN, TxnState.PREPARING, TxnState.COMMITTING):
             return
         self._error = AbortableTransactionError(
             f"{error}: abort the transaction, then try it again with a new one"
@@ -378,18 +384,18 @@ class Transactions:
         self._error.__cause__ = error
         self._drain = None
         self._drop_questions()
-        self._move(State.FAILED)
+        self._move(TxnState.FAILED)
         self._effects.append(Drain(TransactionAbortedError(f"its transaction failed: {error}")))
         self._settle(self._again())
 
     def _die(self, fatal: FatalTransactionError, cause: Exception) -> None:
-        if self.state is State.DEAD:
+        if self.state is TxnState.DEAD:
             return
         self._error = fatal
         self._error.__cause__ = cause
         self._drain = None
         self._questions.clear()
-        self._move(State.DEAD)
+        self._move(TxnState.DEAD)
         # What waits to be sent is not to wait for its timeout.
         self._effects.append(Drain(self._again()))
         self._settle(self._again())
@@ -399,7 +405,7 @@ class Transactions:
             self._effects.append(Settle(self._operation, error))
             self._operation = None
 
-    def _move(self, state: State) -> None:
+    def _move(self, state: TxnState) -> None:
         assert state in TRANSITIONS[self.state], f"{self.state.name} to {state.name}"
         self.state = state
 
@@ -432,7 +438,7 @@ class Transactions:
         self._is_asking = False
         if not self._questions:
             return
-        if self.state in (State.FAILED, State.ABORTING) and not self._must_know():
+        if self.state in (TxnState.FAILED, TxnState.ABORTING) and not self._must_know():
             self._drop_first()
             return
         least = min(self._rules.backoff, backoff or self._rules.backoff)
@@ -456,4 +462,4 @@ class Transactions:
         if isinstance(question, AskOffsets) and self.is_v2:
             self._is_begun = True  # if its answer is lost, it may have begun all the same
         self._is_asking = True
-        self._effects.append(Ask(question))
+        self._effects.append(AskCoordinator(question))

@@ -11,7 +11,7 @@ from moldau.client.transaction_events import (
     AskIdentity,
     AskOffsets,
     AskPartitions,
-    Question,
+    CoordinatorQuestion,
 )
 from moldau.protocol.errors import ErrorCode
 
@@ -28,7 +28,7 @@ class Verdict(IntEnum):
 
 FENCING: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
-API_NAMES: Final[Mapping[type[Question], str]] = {
+API_NAMES: Final[Mapping[type[CoordinatorQuestion], str]] = {
     AskIdentity: "InitProducerId",
     AskPartitions: "AddPartitionsToTxn",
     AskGroup: "AddOffsetsToTxn",
@@ -36,7 +36,7 @@ API_NAMES: Final[Mapping[type[Question], str]] = {
     AskEnd: "EndTxn",
 }
 
-ABORTABLE: Final[Mapping[type[Question], frozenset[ErrorCode]]] = {
+ABORTABLE: Final[Mapping[type[CoordinatorQuestion], frozenset[ErrorCode]]] = {
     AskIdentity: frozenset({ErrorCode.TRANSACTION_ABORTABLE}),
     AskGroup: frozenset(
         {
@@ -88,7 +88,7 @@ def batch_verdict(error: Exception) -> Verdict:
     return Verdict.ABORT
 
 
-def verdict_of(question: Question, code: ErrorCode) -> Verdict:
+def verdict_of(question: CoordinatorQuestion, code: ErrorCode) -> Verdict:
     """Return what a coordinator's error leaves possible."""
     if code in FENCING:
         return Verdict.FATAL
@@ -102,7 +102,7 @@ def verdict_of(question: Question, code: ErrorCode) -> Verdict:
 
 
 def worst(
-    question: Question, codes: Sequence[int], what: str
+    question: CoordinatorQuestion, codes: Sequence[int], what: str
 ) -> tuple[Verdict | None, KafkaError | None]:
     """Return the verdict on the gravest of the codes, and its error; nothing if all is well."""
     errors = [KafkaError(code, f"{what}: {API_NAMES[type(question)]}") for code in codes if code]

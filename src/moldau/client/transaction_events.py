@@ -6,11 +6,11 @@ from enum import Enum
 from typing import TypeAlias
 
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
-from moldau.client.outbox_events import Identity
+from moldau.client.outbox_events import OutboxProducer
 from moldau.kernel.ids import TopicPartition
 
 
-class Operation(Enum):
+class TransactionOperation(Enum):
     """What a user waits for, named as it is called."""
 
     INITIALIZE = "init_transactions"
@@ -27,7 +27,7 @@ class Operation(Enum):
 class AskIdentity:
     """InitProducerId: for a new identity, or for the next epoch of one."""
 
-    identity: Identity
+    identity: OutboxProducer
     keep_prepared: bool = False
 
 
@@ -35,7 +35,7 @@ class AskIdentity:
 class AskPartitions:
     """AddPartitionsToTxn, which producers before KIP-890 send."""
 
-    identity: Identity
+    identity: OutboxProducer
     places: Sequence[tuple[str, int]]
 
 
@@ -43,7 +43,7 @@ class AskPartitions:
 class AskGroup:
     """AddOffsetsToTxn, which producers before KIP-890 send."""
 
-    identity: Identity
+    identity: OutboxProducer
     group_id: str
 
 
@@ -51,7 +51,7 @@ class AskGroup:
 class AskOffsets:
     """TxnOffsetCommit, the one thing that the group's coordinator is asked."""
 
-    identity: Identity
+    identity: OutboxProducer
     group: GroupMetadata
     offsets: Mapping[TopicPartition, CommittedOffset]
 
@@ -60,11 +60,11 @@ class AskOffsets:
 class AskEnd:
     """EndTxn."""
 
-    identity: Identity
+    identity: OutboxProducer
     is_commit: bool
 
 
-Question: TypeAlias = AskIdentity | AskPartitions | AskGroup | AskOffsets | AskEnd
+CoordinatorQuestion: TypeAlias = AskIdentity | AskPartitions | AskGroup | AskOffsets | AskEnd
 
 # Events.
 
@@ -105,7 +105,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PartitionWanted:
     """The outbox has batches of a partition that is not in the transaction."""
 
     place: tuple[str, int]
@@ -130,8 +130,8 @@ class Replied:
     """A coordinator has answered; its codes are all zero if it has done what it was asked."""
 
     codes: Sequence[int]
-    identity: Identity | None = None
-    prepared: Identity | None = None
+    identity: OutboxProducer | None = None
+    prepared: OutboxProducer | None = None
     """The transaction that InitProducerId has kept."""
 
 
@@ -150,33 +150,33 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class TransactionTick:
     """Time has passed."""
 
 
-Event: TypeAlias = (
+TransactionEvent: TypeAlias = (
     Initialize
     | Begin
     | SendOffsets
     | Prepare
     | End
-    | Wanted
+    | PartitionWanted
     | BatchFailed
     | Drained
     | Replied
     | NotReplied
     | Refused
-    | Tick
+    | TransactionTick
 )
 
 # Effects.
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AskCoordinator:
     """Ask the coordinator, once."""
 
-    question: Question
+    question: CoordinatorQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +197,15 @@ class Drain:
 class Renew:
     """Let the outbox begin anew, with this identity."""
 
-    identity: Identity
+    identity: OutboxProducer
 
 
 @dataclass(frozen=True, slots=True)
 class Settle:
     """Tell the user what became of an operation."""
 
-    operation: Operation
+    operation: TransactionOperation
     error: Exception | None = None
 
 
-Effect: TypeAlias = Ask | Admit | Drain | Renew | Settle
+TransactionEffect: TypeAlias = AskCoordinator | Admit | Drain | Renew | Settle

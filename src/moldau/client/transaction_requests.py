@@ -6,7 +6,7 @@ from typing import Final
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError
 from moldau.client.leaders import by_topic
-from moldau.client.outbox_events import NOBODY, Identity
+from moldau.client.outbox_events import NOBODY, OutboxProducer
 from moldau.client.producer_settings import ProducerSettings
 from moldau.client.transaction_events import (
     AskEnd,
@@ -14,7 +14,7 @@ from moldau.client.transaction_events import (
     AskIdentity,
     AskOffsets,
     AskPartitions,
-    Question,
+    CoordinatorQuestion,
     Replied,
 )
 from moldau.protocol.errors import ErrorCode
@@ -54,7 +54,11 @@ PARTITIONS_OF_CLIENTS: Final = 3
 
 
 async def ask(
-    connection: Connection, question: Question, settings: ProducerSettings, *, is_v2: bool
+    connection: Connection,
+    question: CoordinatorQuestion,
+    settings: ProducerSettings,
+    *,
+    is_v2: bool,
 ) -> Replied:
     """Ask a coordinator once; `KafkaError` if it does not know the request."""
     transactional_id = settings.transactional_id
@@ -121,7 +125,7 @@ async def _ask_identity(
 async def _ask_partitions(
     connection: Connection,
     transactional_id: str,
-    identity: Identity,
+    identity: OutboxProducer,
     places: Sequence[tuple[str, int]],
 ) -> Replied:
     topics: dict[str, list[int]] = {}
@@ -181,6 +185,6 @@ async def _ask_offsets(
     return Replied([row.error_code for topic in answer.topics for row in topic.partitions])
 
 
-def _identity(producer_id: int, epoch: int) -> Identity | None:
-    found = Identity(producer_id, epoch)
+def _identity(producer_id: int, epoch: int) -> OutboxProducer | None:
+    found = OutboxProducer(producer_id, epoch)
     return None if producer_id == NOBODY.producer_id else found

@@ -13,11 +13,13 @@ from moldau.client.errors import (
 )
 from moldau.client.group_metadata import GroupMetadata, StoredOffset, stored
 from moldau.client.sender import Sender
-from moldau.client.transaction_events import End, Operation, Prepare, SendOffsets
+from moldau.client.transaction_events import End, Prepare, SendOffsets, TransactionOperation
 from moldau.client.transactor import Transactor
 from moldau.kernel.ids import TopicPartition
 
-Offsets = Mapping[tuple[str, int], StoredOffset | int] | Mapping[TopicPartition, StoredOffset | int]
+TransactionOffsets = (
+    Mapping[tuple[str, int], StoredOffset | int] | Mapping[TopicPartition, StoredOffset | int]
+)
 """For each partition the offset of the next record to read."""
 
 
@@ -61,7 +63,7 @@ class AsyncTransactional:
         """Begin a transaction; what is sent from now on belongs to it."""
         self._transactor().begin()
 
-    async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+    async def send_offsets(self, offsets: TransactionOffsets, group: GroupMetadata | str) -> None:
         """Commit a consumer's offsets with the transaction.
 
         With the consumer's metadata, a member that was fenced from its group cannot; with the
@@ -69,15 +71,15 @@ class AsyncTransactional:
         """
         named = GroupMetadata(group) if isinstance(group, str) else group
         wanted = {TopicPartition(*key): stored(offset) for key, offset in offsets.items()}
-        await self._transactor().call(Operation.SEND_OFFSETS, SendOffsets(named, wanted))
+        await self._transactor().call(TransactionOperation.SEND_OFFSETS, SendOffsets(named, wanted))
 
     async def commit_transaction(self) -> None:
         """Deliver what was sent, then make all of it visible."""
-        await self._transactor().call(Operation.COMMIT, End(is_commit=True))
+        await self._transactor().call(TransactionOperation.COMMIT, End(is_commit=True))
 
     async def abort_transaction(self) -> None:
         """Give up the transaction: nothing of it becomes visible."""
-        await self._transactor().call(Operation.ABORT, End(is_commit=False))
+        await self._transactor().call(TransactionOperation.ABORT, End(is_commit=False))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -113,7 +115,7 @@ class AsyncTransactional:
         After that the transaction can be committed or aborted, and nothing else.
         """
         transactor = self._transactor()
-        await transactor.call(Operation.PREPARE, Prepare())
+        await transactor.call(TransactionOperation.PREPARE, Prepare())
         return self._prepared()
 
     async def hand_over_transaction(self) -> PreparedTransaction:
@@ -123,7 +125,7 @@ class AsyncTransactional:
         transaction ends by itself after `transaction.timeout.ms`, aborted. It stays open when this
         producer is closed.
         """
-        await self._transactor().call(Operation.PREPARE, Prepare(may_expire=True))
+        await self._transactor().call(TransactionOperation.PREPARE, Prepare(may_expire=True))
         return self._prepared()
 
     async def complete_transaction(self, decided: PreparedTransaction | None) -> None:
@@ -169,7 +171,7 @@ class Transactional:
         """Begin a transaction; what is sent from now on belongs to it."""
         self._background.run(self._transactional.begin_transaction())
 
-    def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+    def send_offsets(self, offsets: TransactionOffsets, group: GroupMetadata | str) -> None:
         """Commit a consumer's offsets with the transaction."""
         self._background.run(self._transactional.send_offsets(offsets, group))
 

@@ -8,36 +8,35 @@ from contextlib import suppress
 from typing import Final
 
 from moldau.client.cluster import Cluster
-from moldau.client.coordinator_lookup import CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import (
     ClientError,
     KafkaError,
     RequestTimeoutError,
     TransactionError,
 )
-from moldau.client.outbox_events import Abandoned, Enlisted, Renewed
-from moldau.client.outbox_events import Event as OutboxEvent
+from moldau.client.outbox_events import Abandoned, Enlisted, OutboxEvent, Renewed
 from moldau.client.producer_settings import ProducerSettings
-from moldau.client.transaction import State, TransactionRules, Transactions
+from moldau.client.transaction import TransactionRules, Transactions, TxnState
 from moldau.client.transaction_events import (
     Admit,
-    Ask,
+    AskCoordinator,
     AskOffsets,
     Begin,
+    CoordinatorQuestion,
     Drain,
     Drained,
-    Effect,
     End,
-    Event,
     Initialize,
     NotReplied,
-    Operation,
-    Question,
     Refused,
     Renew,
     Replied,
     Settle,
-    Tick,
+    TransactionEffect,
+    TransactionEvent,
+    TransactionOperation,
+    TransactionTick,
 )
 from moldau.client.transaction_requests import FEATURE, IMPLICIT_SINCE, ask
 from moldau.protocol.errors import ErrorCode
@@ -70,10 +69,10 @@ class Transactor:
         self._pause = pause
         self._run = run
         self._loop = asyncio.get_running_loop()
-        self._lookup = CoordinatorLookup(cluster, KeyType.TRANSACTION)
-        self._group_lookup = CoordinatorLookup(cluster, KeyType.GROUP)
+        self._lookup = CoordinatorLookup(cluster, CoordinatorType.TRANSACTION)
+        self._group_lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         # What was called and is not known to have ended: who gave up waiting can wait again.
-        self._calls: dict[Operation, tuple[Event, asyncio.Future[None]]] = {}
+        self._calls: dict[TransactionOperation, tuple[TransactionEvent, asyncio.Future[None]]] = {}
         self._timer: asyncio.TimerHandle | None = None
         rules = TransactionRules(
             transactional_id=settings.transactional_id,
@@ -99,14 +98,14 @@ class Transactor:
 
         limit_ms = self._settings.max_block_ms
         implicit = await self._cluster.retry(is_v2, "features", timeout_ms=limit_ms)
-        await self.call(Operation.INITIALIZE, Initialize(implicit, keep_prepared))
+        await self.call(TransactionOperation.INITIALIZE, Initialize(implicit, keep_prepared))
 
     def begin(self) -> None:
         """Begin a transaction; nobody else is asked."""
         self._handle(Begin())
         self._calls.clear()
 
-    async def call(self, operation: Operation, event: Event) -> None:
+    async def call(self, operation: TransactionOperation, event: TransactionEvent) -> None:
         """Have something done, and wait for it for `max.block.ms`; it goes on behind that.
 
         Who calls the same again then waits for the same.
@@ -142,15 +141,15 @@ class Transactor:
     async def leave(self) -> None:
         """End what is being ended, and abort what is open: whoever closes has not committed it."""
         for operation, event in (
-            (Operation.COMMIT, End(is_commit=True)),
-            (Operation.ABORT, End(is_commit=False)),
+            (TransactionOperation.COMMIT, End(is_commit=True)),
+            (TransactionOperation.ABORT, End(is_commit=False)),
         ):
             if self.transactions.is_pending(operation):
                 with suppress(ClientError):
                     await self.call(operation, event)
-        if self.transactions.state in (State.OPEN, State.FAILED):
+        if self.transactions.state in (TxnState.OPEN, TxnState.FAILED):
             with suppress(ClientError):  # if it fails, the coordinator aborts it after its timeout
-                await self.call(Operation.ABORT, End(is_commit=False))
+                await self.call(TransactionOperation.ABORT, End(is_commit=False))
 
     def stop(self, error: ClientError) -> None:
         """Look at the clock no more, and let go who waits."""
@@ -161,27 +160,29 @@ class Transactor:
 
     # The machine.
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: TransactionEvent) -> None:
         """Hand over what has happened, in this turn of the loop but not inside of the outbox's."""
         self._loop.call_soon(self._handle, event)
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: TransactionEvent) -> None:
         now = time.monotonic()
         try:
             effects = self.transactions.handle(event, now)
         finally:
-            self._pause(self.transactions.state is not State.OPEN)
+            self._pause(self.transactions.state is not TxnState.OPEN)
         for effect in effects:
             self._perform(effect)
         due = self.transactions.next_time
         if due is not None:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_later(max(0.0, due - now), self._handle, Tick())
+            self._timer = self._loop.call_later(
+                max(0.0, due - now), self._handle, TransactionTick()
+            )
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: TransactionEffect) -> None:
         match effect:
-            case Ask(question):
+            case AskCoordinator(question):
                 self._run(self._ask(question))
             case Admit(places):
                 self._tell_outbox(Enlisted(places))
@@ -200,11 +201,11 @@ class Transactor:
         await self._flush()
         self._handle(Drained(drain))
 
-    async def _ask(self, question: Question) -> None:
+    async def _ask(self, question: CoordinatorQuestion) -> None:
         lookup, key = self._lookup, self._transactional_id
         if isinstance(question, AskOffsets):
             lookup, key = self._group_lookup, question.group.group_id
-        event: Event
+        event: TransactionEvent
         try:
             event = await lookup.attempt(
                 key,

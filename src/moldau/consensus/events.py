@@ -61,7 +61,7 @@ class Stop:
     """The node shuts down."""
 
 
-Event: TypeAlias = (
+QuorumEvent: TypeAlias = (
     Start | Propose | UpgradeKraftVersion | Synced | SnapshotWritten | StorageFailed | Stop
 )
 
@@ -91,7 +91,7 @@ class LeaderChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class QuorumCommitted:
     """What is below the high watermark stays."""
 
     high_watermark: Offset
@@ -109,6 +109,6 @@ class ProposalRefused:
     """This node does not lead, so it appends nothing."""
 
 
-Effect: TypeAlias = (
-    SaveElection | AppendBatch | LeaderChanged | Committed | MoveLogStart | ProposalRefused
+QuorumEffect: TypeAlias = (
+    SaveElection | AppendBatch | LeaderChanged | QuorumCommitted | MoveLogStart | ProposalRefused
 )

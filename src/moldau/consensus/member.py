@@ -8,13 +8,13 @@ from moldau._native.records import Record
 from moldau.consensus.errors import UnsupportedQuorumError
 from moldau.consensus.events import (
     AppendBatch,
-    Committed,
-    Effect,
-    Event,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
     Propose,
+    QuorumCommitted,
+    QuorumEffect,
+    QuorumEvent,
     QuorumLog,
     SaveElection,
     SnapshotWritten,
@@ -117,7 +117,7 @@ class QuorumMember:
         """The quorum's only voter, as the log names it."""
         return self._voter
 
-    def handle(self, event: Event, now: Instant) -> list[Effect]:
+    def handle(self, event: QuorumEvent, now: Instant) -> list[QuorumEffect]:
         """Take in an event; the effects are to be performed in order, before the next event."""
         match self.role, event:
             case Unattached(epoch), Start():
@@ -131,7 +131,7 @@ class QuorumMember:
             case _:
                 return []
 
-    def _lead(self, leader: Leader, event: Event, now: Instant) -> list[Effect]:
+    def _lead(self, leader: Leader, event: QuorumEvent, now: Instant) -> list[QuorumEffect]:
         match event:
             case Propose(values):
                 return [self._append(leader.epoch, values, now)]
@@ -147,7 +147,7 @@ class QuorumMember:
                 self.role = Resigned(leader.epoch)
                 return [LeaderChanged(None, leader.epoch)]
 
-    def _become_leader(self, epoch: LeaderEpoch, now: Instant) -> list[Effect]:
+    def _become_leader(self, epoch: LeaderEpoch, now: Instant) -> list[QuorumEffect]:
         self.role = Leader(epoch, self._log.end_offset)
         node_id = self._local.node_id
         itself = [LeaderChangeMessageVoter(voter_id=node_id)]
@@ -165,7 +165,7 @@ class QuorumMember:
             self._append_control(epoch, values, now),
         ]
 
-    def _upgrade(self, epoch: LeaderEpoch, now: Instant) -> list[Effect]:
+    def _upgrade(self, epoch: LeaderEpoch, now: Instant) -> list[QuorumEffect]:
         if self.kraft_version == KRAFT_VERSION_MAX:
             return []
         self.kraft_version = KRAFT_VERSION_MAX
@@ -181,7 +181,7 @@ class QuorumMember:
             voters_record((self._local,)),
         ]
 
-    def _commit(self, leader: Leader, end_offset: Offset) -> list[Effect]:
+    def _commit(self, leader: Leader, end_offset: Offset) -> list[QuorumEffect]:
         assert end_offset <= self._log.end_offset, "what is synced was appended"
         # Raft, 5.4.2: an older epoch's records are committed only together with one of our own.
         if end_offset <= leader.epoch_start:
@@ -189,7 +189,7 @@ class QuorumMember:
         if self.high_watermark is not None and end_offset <= self.high_watermark:
             return []
         self.high_watermark = end_offset
-        return [Committed(end_offset)]
+        return [QuorumCommitted(end_offset)]
 
     def _append(self, epoch: LeaderEpoch, values: Sequence[bytes], now: Instant) -> AppendBatch:
         base_offset = self._log.end_offset

@@ -17,7 +17,7 @@ IN_SNAPSHOT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class VoterListener:
     """Where a voter is reached by the others."""
 
     name: str
@@ -31,7 +31,7 @@ class Voter:
 
     node_id: int
     directory_id: bytes
-    listeners: tuple[Listener, ...]
+    listeners: tuple[VoterListener, ...]
 
 
 def voters_record(voters: tuple[Voter, ...]) -> VotersRecord:
@@ -74,5 +74,5 @@ class VoterHistory:
 
 
 def _voter(record: VotersRecordVoter) -> Voter:
-    listeners = tuple(Listener(each.name, each.host, each.port) for each in record.endpoints)
+    listeners = tuple(VoterListener(each.name, each.host, each.port) for each in record.endpoints)
     return Voter(record.voter_id, record.voter_directory_id, listeners)

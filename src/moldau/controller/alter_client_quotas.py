@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.client_quotas import CLIENT_ID, IP, KINDS, USER, Entity, quotas_of
 from moldau.protocol.errors import ErrorCode
@@ -33,8 +33,8 @@ _FRACTION_MAX: Final = 1e-6
 
 
 def decide_alter_client_quotas(
-    cluster: Cluster, request: AlterClientQuotasRequest
-) -> Decision[AlterClientQuotasResponse]:
+    cluster: ControlledCluster, request: AlterClientQuotasRequest
+) -> MetadataDecision[AlterClientQuotasResponse]:
     """Set and remove the quotas of each entity, all of its changes or none."""
     counts = Counter(_entity(entry.entity) for entry in request.entries)
     current = quotas_of(cluster.image)
@@ -60,7 +60,7 @@ def decide_alter_client_quotas(
         else:
             records += changes
     response = AlterClientQuotasResponse(entries=list(results.values()))
-    return Decision([] if request.validate_only else records, response)
+    return MetadataDecision([] if request.validate_only else records, response)
 
 
 def _entity(parts: Sequence[EntityData]) -> Entity:

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.cluster import MIN_INSYNC_REPLICAS, ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.controller.topic_names import check_topic_name
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
@@ -25,7 +25,7 @@ Changes = dict[str, str | None]
 """What is set, and what is unset (None)."""
 
 
-class Operation(enum.IntEnum):
+class ConfigOperation(enum.IntEnum):
     """What an incremental change does to a config."""
 
     SET = 0
@@ -41,7 +41,7 @@ _UNNAMED: Final = {
 }
 
 
-def created_configs(cluster: Cluster, topic: CreatableTopic) -> list[ConfigRecord]:
+def created_configs(cluster: ControlledCluster, topic: CreatableTopic) -> list[ConfigRecord]:
     """Return the config records of a new topic, or refuse its configs."""
     for config in topic.configs:
         if config.value is None:
@@ -53,8 +53,8 @@ def created_configs(cluster: Cluster, topic: CreatableTopic) -> list[ConfigRecor
 
 
 def decide_incremental_alter_configs(
-    cluster: Cluster, request: IncrementalAlterConfigsRequest
-) -> Decision[IncrementalAlterConfigsResponse]:
+    cluster: ControlledCluster, request: IncrementalAlterConfigsRequest
+) -> MetadataDecision[IncrementalAlterConfigsResponse]:
     """Change single configs; a resource's changes are made all or none."""
     records: Records = []
     responses = []
@@ -73,12 +73,12 @@ def decide_incremental_alter_configs(
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
     response = IncrementalAlterConfigsResponse(responses=responses)
-    return Decision(() if request.validate_only else records, response)
+    return MetadataDecision(() if request.validate_only else records, response)
 
 
 def decide_alter_configs(
-    cluster: Cluster, request: AlterConfigsRequest
-) -> Decision[AlterConfigsResponse]:
+    cluster: ControlledCluster, request: AlterConfigsRequest
+) -> MetadataDecision[AlterConfigsResponse]:
     """Set a resource's configs; those that are not named are unset."""
     records: Records = []
     responses = []
@@ -101,7 +101,7 @@ def decide_alter_configs(
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
     response = AlterConfigsResponse(responses=responses)
-    return Decision(() if request.validate_only else records, response)
+    return MetadataDecision(() if request.validate_only else records, response)
 
 
 def _check_once(times: int, names: Sequence[str]) -> None:
@@ -111,7 +111,7 @@ def _check_once(times: int, names: Sequence[str]) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Each config may be named only once.")
 
 
-def _check_resource(cluster: Cluster, resource: Resource) -> None:
+def _check_resource(cluster: ControlledCluster, resource: Resource) -> None:
     """Refuse a resource that cannot be configured."""
     if resource.type not in {*ResourceType}:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no resource type {resource.type}.")
@@ -130,7 +130,7 @@ def _check_resource(cluster: Cluster, resource: Resource) -> None:
             )
 
 
-def _check_broker(cluster: Cluster, name: str) -> None:
+def _check_broker(cluster: ControlledCluster, name: str) -> None:
     if not name:
         return
     if not name.isascii() or not name.isdigit():
@@ -139,14 +139,14 @@ def _check_broker(cluster: Cluster, name: str) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker {name} is not registered.")
 
 
-def _applied(cluster: Cluster, resource: Resource, config: AlterableConfig) -> str | None:
+def _applied(cluster: ControlledCluster, resource: Resource, config: AlterableConfig) -> str | None:
     """Return the value of a config after a single change, None if it is unset."""
     match config.config_operation:
-        case Operation.SET:
+        case ConfigOperation.SET:
             return _required(config.name, config.value)
-        case Operation.DELETE:
+        case ConfigOperation.DELETE:
             return None
-        case Operation.APPEND | Operation.SUBTRACT as operation:
+        case ConfigOperation.APPEND | ConfigOperation.SUBTRACT as operation:
             value = _required(config.name, config.value)
             if not cluster.rules.is_list(resource.type, config.name):
                 raise Refusal(ErrorCode.INVALID_CONFIG, f"{config.name} is not a list.")
@@ -155,7 +155,7 @@ def _applied(cluster: Cluster, resource: Resource, config: AlterableConfig) -> s
                 current = cluster.rules.default(resource.type, config.name) or ""
             parts = [part for part in current.split(",") if part]
             named = value.split(",")
-            if operation == Operation.APPEND:
+            if operation == ConfigOperation.APPEND:
                 return ",".join(dict.fromkeys([*parts, *named]))
             return ",".join(part for part in parts if part not in named)
         case _:
@@ -170,7 +170,7 @@ def _required(name: str, value: str | None) -> str:
     return value
 
 
-def _decide_resource(cluster: Cluster, resource: Resource, changes: Changes) -> Records:
+def _decide_resource(cluster: ControlledCluster, resource: Resource, changes: Changes) -> Records:
     _check_values(cluster, resource, changes)
     current = cluster.image.configs.of(resource)
     # Brokers read their files again when a config is set to what it was (KAFKA-14136).
@@ -188,7 +188,7 @@ def _decide_resource(cluster: Cluster, resource: Resource, changes: Changes) -> 
     return records
 
 
-def _check_values(cluster: Cluster, resource: Resource, changes: Changes) -> None:
+def _check_values(cluster: ControlledCluster, resource: Resource, changes: Changes) -> None:
     current = cluster.image.configs.of(resource)
     values = {**current, **changes}
     cluster.rules.check(
@@ -223,7 +223,7 @@ def _records(resource: Resource, changes: Mapping[str, str | None]) -> list[Conf
     ]
 
 
-def eligible_leader_configs(cluster: Cluster) -> Iterable[ConfigRecord]:
+def eligible_leader_configs(cluster: ControlledCluster) -> Iterable[ConfigRecord]:
     """Return what has to be set before eligible leader replicas are enabled (KIP-966).
 
     The minimum of replicas in sync must be the same for all brokers, and written in the log.

@@ -5,8 +5,8 @@ import hmac
 from collections import Counter
 from typing import Final, TypeAlias, cast
 
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.features import SCRAM
 from moldau.protocol.errors import ErrorCode
@@ -29,14 +29,14 @@ _ITERATIONS_MIN: Final = 4096
 _ITERATIONS_MAX: Final = 16384
 
 
-Wish: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+CredentialWish: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 def decide_alter_user_scram_credentials(
-    cluster: Cluster, request: AlterUserScramCredentialsRequest
-) -> Decision[AlterUserScramCredentialsResponse]:
+    cluster: ControlledCluster, request: AlterUserScramCredentialsRequest
+) -> MetadataDecision[AlterUserScramCredentialsResponse]:
     """Delete and set credentials; each user is answered for itself."""
-    wishes: list[Wish] = [*request.deletions, *request.upsertions]
+    wishes: list[CredentialWish] = [*request.deletions, *request.upsertions]
     counts = Counter(wish.name for wish in wishes)
     records: Records = []
     results: dict[str, AlterUserScramCredentialsResult] = {}
@@ -56,10 +56,12 @@ def decide_alter_user_scram_credentials(
             records.append(_record(wish))
         except Refusal as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
-    return Decision(records, AlterUserScramCredentialsResponse(results=list(results.values())))
+    return MetadataDecision(
+        records, AlterUserScramCredentialsResponse(results=list(results.values()))
+    )
 
 
-def _check(cluster: Cluster, wish: Wish) -> None:
+def _check(cluster: ControlledCluster, wish: CredentialWish) -> None:
     """`Refusal` if a credential cannot be."""
     if cluster.image.level < SCRAM:
         raise Refusal(
@@ -87,7 +89,7 @@ def _check(cluster: Cluster, wish: Wish) -> None:
         raise Refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
 
 
-def _record(wish: Wish) -> Message:
+def _record(wish: CredentialWish) -> Message:
     if isinstance(wish, ScramCredentialDeletion):
         return RemoveUserScramCredentialRecord(name=wish.name, mechanism=wish.mechanism)
     if not wish.salted_password:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from moldau.controller.broker_lifecycle import get_broker, usual_election
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
-from moldau.controller.partition_change import Wish, change_partition
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
+from moldau.controller.partition_change import PartitionWish, change_partition
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import has_online_directory
 from moldau.metadata.features import DIRECTORIES
@@ -22,15 +22,15 @@ from moldau.protocol.stored.cluster_metadata import PartitionChangeRecord
 
 
 def decide_assign_directories(
-    cluster: Cluster, request: AssignReplicasToDirsRequest
-) -> Decision[AssignReplicasToDirsResponse]:
+    cluster: ControlledCluster, request: AssignReplicasToDirsRequest
+) -> MetadataDecision[AssignReplicasToDirsResponse]:
     """Note the directories of a broker's replicas; one that is offline there leads no longer."""
     try:
         if cluster.image.level < DIRECTORIES:
             raise Refusal(ErrorCode.UNSUPPORTED_VERSION, None)
         get_broker(cluster, request.broker_id, request.broker_epoch)
     except Refusal as refusal:
-        return Decision((), AssignReplicasToDirsResponse(error_code=refusal.code))
+        return MetadataDecision((), AssignReplicasToDirsResponse(error_code=refusal.code))
     records: Records = []
     directories = []
     for told in request.directories:
@@ -51,7 +51,7 @@ def decide_assign_directories(
                 AssignReplicasToDirsResponseTopicData(topic_id=named.topic_id, partitions=results)
             )
         directories.append(AssignReplicasToDirsResponseDirectoryData(id=told.id, topics=topics))
-    return Decision(records, AssignReplicasToDirsResponse(directories=directories))
+    return MetadataDecision(records, AssignReplicasToDirsResponse(directories=directories))
 
 
 def _refused(topic: Topic | None, index: int, broker_id: int) -> ErrorCode:
@@ -64,7 +64,7 @@ def _refused(topic: Topic | None, index: int, broker_id: int) -> ErrorCode:
 
 
 def _assigned(
-    cluster: Cluster, topic: Topic, index: int, broker_id: int, directory: bytes
+    cluster: ControlledCluster, topic: Topic, index: int, broker_id: int, directory: bytes
 ) -> Iterator[PartitionChangeRecord]:
     partition = topic.partitions[index]
     broker = cluster.image.brokers.find(broker_id)
@@ -77,7 +77,7 @@ def _assigned(
         cluster,
         topic,
         index,
-        Wish(isr=isr, directories={broker_id: directory}),
+        PartitionWish(isr=isr, directories={broker_id: directory}),
         may_lead=cluster.image.brokers.is_active,
         election=usual_election(cluster, topic),
     )

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import RegisterBroker
-from moldau.controller.decision import Decision
-from moldau.controller.partition_change import Election, Wish, change_partition
+from moldau.controller.decision import MetadataDecision
+from moldau.controller.partition_change import Electable, PartitionWish, change_partition
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.brokers import FENCE, SHUT_DOWN, UNFENCE
 from moldau.metadata.features import CORDONED_DIRECTORIES, DIRECTORIES, METADATA_VERSION
@@ -36,8 +36,8 @@ from moldau.protocol.stored.cluster_metadata import (
 
 
 def decide_register_broker(
-    cluster: Cluster, command: RegisterBroker
-) -> Decision[BrokerRegistrationResponse]:
+    cluster: ControlledCluster, command: RegisterBroker
+) -> MetadataDecision[BrokerRegistrationResponse]:
     """Register a broker, fenced until it has caught up.
 
     A new incarnation of a broker that was not fenced takes over at once. Unless it shut down
@@ -47,7 +47,7 @@ def decide_register_broker(
     try:
         _check_registration(cluster, request)
     except Refusal as refusal:
-        return Decision((), BrokerRegistrationResponse(error_code=refusal.code))
+        return MetadataDecision((), BrokerRegistrationResponse(error_code=refusal.code))
     existing = cluster.image.brokers.find(request.broker_id)
     record = RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -85,10 +85,10 @@ def decide_register_broker(
         if not (is_clean and existing.fenced):
             changes = _leave(cluster, request.broker_id, is_lost=not is_clean)
     response = BrokerRegistrationResponse(broker_epoch=record.broker_epoch)
-    return Decision(chain(changes, [record]), response)
+    return MetadataDecision(chain(changes, [record]), response)
 
 
-def _check_registration(cluster: Cluster, request: BrokerRegistrationRequest) -> None:
+def _check_registration(cluster: ControlledCluster, request: BrokerRegistrationRequest) -> None:
     if request.cluster_id != cluster.settings.cluster_id:
         raise Refusal(ErrorCode.INCONSISTENT_CLUSTER_ID, None)
     supported = {feature.name: feature for feature in request.features}
@@ -119,13 +119,13 @@ def _check_registration(cluster: Cluster, request: BrokerRegistrationRequest) ->
 
 
 def decide_heartbeat(
-    cluster: Cluster, request: BrokerHeartbeatRequest
-) -> Decision[BrokerHeartbeatResponse]:
+    cluster: ControlledCluster, request: BrokerHeartbeatRequest
+) -> MetadataDecision[BrokerHeartbeatResponse]:
     """Let a broker serve when it has caught up, and shut down when nothing depends on it."""
     try:
         broker = get_broker(cluster, request.broker_id, request.broker_epoch)
     except Refusal as refusal:
-        return Decision((), BrokerHeartbeatResponse(error_code=refusal.code))
+        return MetadataDecision((), BrokerHeartbeatResponse(error_code=refusal.code))
     # A broker's epoch is where its registration stands in the log.
     response = BrokerHeartbeatResponse(
         is_caught_up=request.current_metadata_offset >= broker.broker_epoch,
@@ -145,16 +145,16 @@ def decide_heartbeat(
         response.is_fenced = True
         response.should_shut_down = request.want_shut_down
         records = _fence(cluster, broker)
-    return Decision(chain(records, _directory_changes(cluster, broker, request)), response)
+    return MetadataDecision(chain(records, _directory_changes(cluster, broker, request)), response)
 
 
 def decide_unregister_broker(
-    cluster: Cluster, request: UnregisterBrokerRequest
-) -> Decision[UnregisterBrokerResponse]:
+    cluster: ControlledCluster, request: UnregisterBrokerRequest
+) -> MetadataDecision[UnregisterBrokerResponse]:
     """Forget a broker; it may register again."""
     broker = cluster.image.brokers.find(request.broker_id)
     if broker is None:
-        return Decision(
+        return MetadataDecision(
             (),
             UnregisterBrokerResponse(
                 error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
@@ -163,10 +163,12 @@ def decide_unregister_broker(
         )
     record = UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch)
     changes = _leave(cluster, broker.broker_id, is_lost=True)
-    return Decision(chain(changes, [record]), UnregisterBrokerResponse(error_message=None))
+    return MetadataDecision(chain(changes, [record]), UnregisterBrokerResponse(error_message=None))
 
 
-def get_broker(cluster: Cluster, broker_id: int, broker_epoch: int) -> RegisterBrokerRecord:
+def get_broker(
+    cluster: ControlledCluster, broker_id: int, broker_epoch: int
+) -> RegisterBrokerRecord:
     """Return a broker that speaks for its current registration, or refuse it."""
     broker = cluster.image.brokers.find(broker_id)
     if broker is None:
@@ -179,7 +181,7 @@ def get_broker(cluster: Cluster, broker_id: int, broker_epoch: int) -> RegisterB
     return broker
 
 
-def _unfence(cluster: Cluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
+def _unfence(cluster: ControlledCluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
     yield _changed(broker, fenced=UNFENCE)
 
     def may_lead(replica: int) -> bool:
@@ -188,22 +190,22 @@ def _unfence(cluster: Cluster, broker: RegisterBrokerRecord) -> Iterator[Message
     def has_no_leader(partition: Partition) -> bool:
         return partition.leader == NO_LEADER
 
-    yield from _change_partitions(cluster, has_no_leader, lambda _: Wish(), may_lead)
+    yield from _change_partitions(cluster, has_no_leader, lambda _: PartitionWish(), may_lead)
 
 
-def _fence(cluster: Cluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
+def _fence(cluster: ControlledCluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
     yield from _leave(cluster, broker.broker_id, is_lost=False)
     yield _changed(broker, fenced=FENCE)
 
 
-def _begin_shutdown(cluster: Cluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
+def _begin_shutdown(cluster: ControlledCluster, broker: RegisterBrokerRecord) -> Iterator[Message]:
     if not broker.in_controlled_shutdown:
         yield _changed(broker, in_controlled_shutdown=SHUT_DOWN)
     yield from _leave(cluster, broker.broker_id, is_lost=False)
 
 
 def _directory_changes(
-    cluster: Cluster, broker: RegisterBrokerRecord, request: BrokerHeartbeatRequest
+    cluster: ControlledCluster, broker: RegisterBrokerRecord, request: BrokerHeartbeatRequest
 ) -> Iterator[Message]:
     """Take partitions away from directories that a broker has lost, and note cordoned ones."""
     online = tuple(each for each in broker.log_dirs if each not in request.offline_log_dirs)
@@ -238,7 +240,7 @@ def _changed(broker: RegisterBrokerRecord, **changes: object) -> BrokerRegistrat
     return record
 
 
-def _leave(cluster: Cluster, broker_id: int, *, is_lost: bool) -> Iterator[Message]:
+def _leave(cluster: ControlledCluster, broker_id: int, *, is_lost: bool) -> Iterator[Message]:
     """Take a broker out of all in-sync sets, and out of the eligible ones if it lost records."""
 
     def concerns(partition: Partition) -> bool:
@@ -250,15 +252,15 @@ def _leave(cluster: Cluster, broker_id: int, *, is_lost: bool) -> Iterator[Messa
     )
 
 
-def _without(broker_id: int, lost: tuple[int, ...] = ()) -> Callable[[Partition], Wish]:
-    def wish(partition: Partition) -> Wish:
+def _without(broker_id: int, lost: tuple[int, ...] = ()) -> Callable[[Partition], PartitionWish]:
+    def wish(partition: Partition) -> PartitionWish:
         isr = [replica for replica in partition.isr if replica != broker_id]
-        return Wish(isr=isr, lost=lost)
+        return PartitionWish(isr=isr, lost=lost)
 
     return wish
 
 
-def _others(cluster: Cluster, broker_id: int) -> Callable[[int], bool]:
+def _others(cluster: ControlledCluster, broker_id: int) -> Callable[[int], bool]:
     def may_lead(replica: int) -> bool:
         return replica != broker_id and cluster.image.brokers.is_active(replica)
 
@@ -266,9 +268,9 @@ def _others(cluster: Cluster, broker_id: int) -> Callable[[int], bool]:
 
 
 def _change_partitions(
-    cluster: Cluster,
+    cluster: ControlledCluster,
     concerns: Callable[[Partition], bool],
-    wish: Callable[[Partition], Wish],
+    wish: Callable[[Partition], PartitionWish],
     may_lead: Callable[[int], bool],
 ) -> Iterator[PartitionChangeRecord]:
     for topic in cluster.image.topics:
@@ -282,13 +284,13 @@ def _change_partitions(
                     yield change
 
 
-def usual_election(cluster: Cluster, topic: Topic) -> Election:
+def usual_election(cluster: ControlledCluster, topic: Topic) -> Electable:
     """Return the election that a topic allows when its leader is gone."""
     unclean = cluster.allows_unclean_election(topic.name)
-    return Election.UNCLEAN if unclean else Election.ONLINE
+    return Electable.UNCLEAN if unclean else Electable.ONLINE
 
 
-def _leads(cluster: Cluster, broker_id: int) -> bool:
+def _leads(cluster: ControlledCluster, broker_id: int) -> bool:
     return any(
         partition.leader == broker_id
         for topic in cluster.image.topics

@@ -59,7 +59,7 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ControlledCluster:
     """The state of the cluster with all uncommitted changes, and what the node knows besides."""
 
     image: ClusterImage

@@ -2,9 +2,8 @@
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
-from moldau.controller.decision import Answer
+from moldau.coordination.command import Command
 from moldau.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -55,12 +54,6 @@ from moldau.protocol.messages.unregister_broker import (
 )
 from moldau.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from moldau.protocol.schema import Message
-
-
-class Command(Generic[Answer]):
-    """What is decided, and answered with a response of its own type."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +141,7 @@ class AssignDirectories(Command[AssignReplicasToDirsResponse]):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Command[BrokerHeartbeatResponse]):
+class BrokerHeartbeat(Command[BrokerHeartbeatResponse]):
     """Hear from a broker what it wants to be."""
 
     request: BrokerHeartbeatRequest

@@ -23,7 +23,7 @@ from moldau.metadata.settings.kafka_resources import (
     GroupSettings,
     TopicSettings,
 )
-from moldau.metadata.settings.kinds import Kind, Value, render
+from moldau.metadata.settings.kinds import SettingKind, SettingValue, render
 from moldau.metadata.settings.setting import Setting, SettingError
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_topics import CreatableTopicConfigs
@@ -74,11 +74,11 @@ class SettingRules:
     def is_list(self, resource_type: int, name: str) -> bool:
         """Whether values can be appended to a config and taken from it."""
         setting = _find(resource_type, name)
-        return setting is not None and setting.kind is Kind.LIST
+        return setting is not None and setting.kind is SettingKind.LIST
 
     def default(self, resource_type: int, name: str) -> str | None:
         """Return what holds where nothing is set, this node's own settings taken in."""
-        values: Mapping[str, Value]
+        values: Mapping[str, SettingValue]
         match resource_type:
             case ResourceType.TOPIC:
                 values = topic_settings(self.settings, {}).values
@@ -118,7 +118,7 @@ def _code(resource: Resource, reason: str) -> ErrorCode:
     return ErrorCode.INVALID_CONFIG
 
 
-def _find(resource_type: int, name: str) -> Setting[Value] | None:
+def _find(resource_type: int, name: str) -> Setting[SettingValue] | None:
     match resource_type:
         case ResourceType.TOPIC:
             return TopicSettings.declared.get(name)

@@ -1,7 +1,7 @@
 """The controller: decides commands against the cluster's image."""
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from moldau.controller import commands
 from moldau.controller.alter_client_quotas import decide_alter_client_quotas
@@ -16,16 +16,16 @@ from moldau.controller.broker_lifecycle import (
     decide_register_broker,
     decide_unregister_broker,
 )
-from moldau.controller.cluster import Cluster, ConfigRules, ControllerSettings
-from moldau.controller.commands import Command
+from moldau.controller.cluster import ConfigRules, ControlledCluster, ControllerSettings
 from moldau.controller.create_partitions import decide_create_partitions
 from moldau.controller.create_topics import decide_create_missing_topics, decide_create_topics
-from moldau.controller.decision import Answer, Decision
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.delete_topics import decide_delete_topics
 from moldau.controller.leaders import decide_alter_reassignments, decide_elect_leaders
 from moldau.controller.producer_ids import decide_allocate_producer_ids
 from moldau.controller.registrations import decide_activate, decide_register_controller
 from moldau.controller.update_features import decide_update_features
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.protocol.schema import Message
@@ -43,18 +43,19 @@ class Controller:
     def __init__(
         self, image: ClusterImage, settings: ControllerSettings, rules: ConfigRules
     ) -> None:
-        self.cluster = Cluster(image, settings, rules)
+        self.cluster = ControlledCluster(image, settings, rules)
 
     @property
     def image(self) -> ClusterImage:
         """The cluster with all uncommitted changes."""
         return self.cluster.image
 
-    def decide(self, command: Command[Answer], now: Instant) -> Decision[Answer]:  # noqa: ARG002
+    def decide(self, command: Command[Answer], now: Instant) -> MetadataDecision[Answer]:  # noqa: ARG002
         """Decide a command; nothing changes until the records come back through `replay`."""
         is_activation = isinstance(command, commands.Activate)
         assert is_activation or not self.image.is_in_transaction, "a decision is half appended"
-        return cast("Decision[Answer]", _DECIDE[type(command)](self.cluster, command))
+        decision: MetadataDecision[Answer] = _DECIDE[type(command)](self.cluster, command)
+        return decision
 
     def replay(self, record: Message) -> None:
         """Apply a record of the metadata log."""
@@ -62,13 +63,15 @@ class Controller:
 
 
 def _of_request(
-    decide: Callable[[Cluster, Any], Decision[Any]],
-) -> Callable[[Cluster, Any], Decision[Any]]:
+    decide: Callable[[ControlledCluster, Any], MetadataDecision[Any]],
+) -> Callable[[ControlledCluster, Any], MetadataDecision[Any]]:
     """Make a decision about a request one about the command that carries nothing else."""
     return lambda cluster, command: decide(cluster, command.request)
 
 
-_DECIDE: Final[dict[type[Command[Any]], Callable[[Cluster, Any], Decision[Any]]]] = {
+_DECIDE: Final[
+    dict[type[Command[Any]], Callable[[ControlledCluster, Any], MetadataDecision[Any]]]
+] = {
     commands.Activate: decide_activate,
     commands.AllocateProducerIds: _of_request(decide_allocate_producer_ids),
     commands.AlterClientQuotas: _of_request(decide_alter_client_quotas),
@@ -81,7 +84,7 @@ _DECIDE: Final[dict[type[Command[Any]], Callable[[Cluster, Any], Decision[Any]]]
     commands.CreateTopics: decide_create_topics,
     commands.DeleteTopics: _of_request(decide_delete_topics),
     commands.ElectLeaders: _of_request(decide_elect_leaders),
-    commands.Heartbeat: _of_request(decide_heartbeat),
+    commands.BrokerHeartbeat: _of_request(decide_heartbeat),
     commands.IncrementalAlterConfigs: _of_request(decide_incremental_alter_configs),
     commands.RegisterBroker: decide_register_broker,
     commands.RegisterController: _of_request(decide_register_controller),

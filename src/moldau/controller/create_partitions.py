@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.placement import place, place_as_asked
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Partition, Topic
@@ -21,8 +21,8 @@ Additions = list[tuple[Topic, list[Partition]]]
 
 
 def decide_create_partitions(
-    cluster: Cluster, request: CreatePartitionsRequest
-) -> Decision[CreatePartitionsResponse]:
+    cluster: ControlledCluster, request: CreatePartitionsRequest
+) -> MetadataDecision[CreatePartitionsResponse]:
     """Add what can be added; each topic has its own answer."""
     times = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
@@ -47,12 +47,12 @@ def decide_create_partitions(
         additions.append((topic, added))
     response = CreatePartitionsResponse(results=tuple(results.values()))
     if request.validate_only:
-        return Decision((), response)
-    return Decision(_records(additions, cluster.image.level), response)
+        return MetadataDecision((), response)
+    return MetadataDecision(_records(additions, cluster.image.level), response)
 
 
 def _added_partitions(
-    cluster: Cluster, topic: Topic, wish: CreatePartitionsTopic, budget: int
+    cluster: ControlledCluster, topic: Topic, wish: CreatePartitionsTopic, budget: int
 ) -> list[Partition]:
     count = len(topic.partitions)
     if wish.count <= count:

@@ -5,9 +5,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from moldau.controller.alter_configs import created_configs
-from moldau.controller.cluster import MIN_INSYNC_REPLICAS, Cluster
+from moldau.controller.cluster import MIN_INSYNC_REPLICAS, ControlledCluster
 from moldau.controller.commands import CreateMissingTopics, CreateTopics
-from moldau.controller.decision import Decision
+from moldau.controller.decision import MetadataDecision
 from moldau.controller.placement import place, place_as_asked
 from moldau.controller.topic_names import check_new_topic_name
 from moldau.coordination.refusal import Refusal
@@ -47,7 +47,9 @@ class _NewTopic:
             yield partition.to_record(self.topic_id, index, level)
 
 
-def decide_create_topics(cluster: Cluster, command: CreateTopics) -> Decision[CreateTopicsResponse]:
+def decide_create_topics(
+    cluster: ControlledCluster, command: CreateTopics
+) -> MetadataDecision[CreateTopicsResponse]:
     """Create what can be created; each topic has its own answer."""
     topics = command.request.topics
     assert len(command.entropy) == UUID_BYTES * len(topics), "16 bytes for each topic"
@@ -73,13 +75,13 @@ def decide_create_topics(cluster: Cluster, command: CreateTopics) -> Decision[Cr
         results[topic.name] = _result(cluster, new, command.describable)
     response = CreateTopicsResponse(topics=tuple(results.values()))
     if command.request.validate_only:
-        return Decision((), response)
-    return Decision(_records(created, cluster.image.level), response)
+        return MetadataDecision((), response)
+    return MetadataDecision(_records(created, cluster.image.level), response)
 
 
 def decide_create_missing_topics(
-    cluster: Cluster, command: CreateMissingTopics
-) -> Decision[CreateTopicsResponse]:
+    cluster: ControlledCluster, command: CreateMissingTopics
+) -> MetadataDecision[CreateTopicsResponse]:
     """Create topics that nobody described: internal ones as configured, others by default.
 
     Internal topics have no more replicas than there are brokers when they are created, so that a
@@ -91,7 +93,7 @@ def decide_create_missing_topics(
     )
 
 
-def _usual_topic(cluster: Cluster, name: str) -> CreatableTopic:
+def _usual_topic(cluster: ControlledCluster, name: str) -> CreatableTopic:
     internal = cluster.settings.internal_topics.get(name)
     if internal is None:
         return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
@@ -120,7 +122,7 @@ def topic_id_of(entropy: bytes) -> TopicId:
 
 
 def _check_topic(
-    cluster: Cluster,
+    cluster: ControlledCluster,
     topic: CreatableTopic,
     topic_id: TopicId,
     new_names: Container[str],
@@ -138,7 +140,7 @@ def _check_topic(
     return _NewTopic(topic.name, topic_id, configs, partitions)
 
 
-def _partitions(cluster: Cluster, topic: CreatableTopic, budget: int) -> list[Partition]:
+def _partitions(cluster: ControlledCluster, topic: CreatableTopic, budget: int) -> list[Partition]:
     if topic.assignments:
         return _partitions_as_asked(cluster, topic)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -167,7 +169,7 @@ def _partitions(cluster: Cluster, topic: CreatableTopic, budget: int) -> list[Pa
     )
 
 
-def _partitions_as_asked(cluster: Cluster, topic: CreatableTopic) -> list[Partition]:
+def _partitions_as_asked(cluster: ControlledCluster, topic: CreatableTopic) -> list[Partition]:
     for name, value in (
         ("replication factor", topic.replication_factor),
         ("number of partitions", topic.num_partitions),
@@ -195,7 +197,7 @@ def _partitions_as_asked(cluster: Cluster, topic: CreatableTopic) -> list[Partit
 
 
 def _result(
-    cluster: Cluster, new: _NewTopic, describable: Container[str] | None
+    cluster: ControlledCluster, new: _NewTopic, describable: Container[str] | None
 ) -> CreatableTopicResult:
     result = CreatableTopicResult(name=new.name, topic_id=new.topic_id, error_message=None)
     if describable is not None and new.name not in describable:

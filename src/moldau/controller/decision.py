@@ -2,27 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias
 
+from moldau.coordination.command import Answer
 from moldau.protocol.schema import Message
-
-Answer = TypeVar("Answer", bound=Message | None, covariant=True)  # noqa: PLC0105
 
 Records: TypeAlias = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeKraftVersion:
+class RaiseKraftVersion:
     """Ask the quorum to write its voters into the log from now on (KIP-853)."""
 
     level: int
 
 
-Effect: TypeAlias = UpgradeKraftVersion
-
-
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Answer]):
+class MetadataDecision(Generic[Answer]):
     """Records that take effect together, and what to tell the caller once they are committed.
 
     Where there may be very many records they are made while they are walked, once, so that a large
@@ -32,4 +28,4 @@ class Decision(Generic[Answer]):
 
     records: Iterable[Message]
     response: Answer
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
@@ -18,8 +18,8 @@ from moldau.protocol.stored.cluster_metadata import RemoveTopicRecord
 
 
 def decide_delete_topics(
-    cluster: Cluster, request: DeleteTopicsRequest
-) -> Decision[DeleteTopicsResponse]:
+    cluster: ControlledCluster, request: DeleteTopicsRequest
+) -> MetadataDecision[DeleteTopicsResponse]:
     """Delete what can be deleted; each topic has its own answer."""
     asked = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
     times = Counter(_key(topic) for topic in asked)
@@ -47,14 +47,14 @@ def decide_delete_topics(
             continue
         result.name, result.topic_id = topic.name, topic.topic_id
         records.append(RemoveTopicRecord(topic_id=topic.topic_id))
-    return Decision(records, DeleteTopicsResponse(responses=results))
+    return MetadataDecision(records, DeleteTopicsResponse(responses=results))
 
 
 def _key(topic: DeleteTopicState) -> tuple[str | None, bytes]:
     return topic.name, topic.topic_id
 
 
-def _check(cluster: Cluster, wish: DeleteTopicState) -> Topic:
+def _check(cluster: ControlledCluster, wish: DeleteTopicState) -> Topic:
     if not cluster.settings.delete_topic_enable:
         raise Refusal(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
     if wish.name is None and wish.topic_id == ZERO_UUID:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from moldau.controller.broker_lifecycle import usual_election
-from moldau.controller.cluster import Cluster
-from moldau.controller.decision import Decision, Records
-from moldau.controller.partition_change import Election, Wish, change_partition
+from moldau.controller.cluster import ControlledCluster
+from moldau.controller.decision import MetadataDecision, Records
+from moldau.controller.partition_change import Electable, PartitionWish, change_partition
 from moldau.controller.placement import check_assignment
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.image import ClusterImage
@@ -33,12 +33,12 @@ from moldau.protocol.messages.list_partition_reassignments import (
 )
 from moldau.protocol.stored.cluster_metadata import PartitionChangeRecord
 
-_ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+_ELECTIONS = {0: Electable.PREFERRED, 1: Electable.UNCLEAN}
 
 
 def decide_elect_leaders(
-    cluster: Cluster, request: ElectLeadersRequest
-) -> Decision[ElectLeadersResponse]:
+    cluster: ControlledCluster, request: ElectLeadersRequest
+) -> MetadataDecision[ElectLeadersResponse]:
     """Elect the preferred leaders, or any where there is none; each partition has its answer."""
     records: Records = []
     results: list[ReplicaElectionResult] = []
@@ -71,12 +71,14 @@ def decide_elect_leaders(
     response = ElectLeadersResponse(replica_election_results=results)
     if election is None:
         response.error_code = ErrorCode.INVALID_REQUEST
-    return Decision(records, response)
+    return MetadataDecision(records, response)
 
 
-def _elected(cluster: Cluster, name: str, index: int, election: Election) -> PartitionChangeRecord:
+def _elected(
+    cluster: ControlledCluster, name: str, index: int, election: Electable
+) -> PartitionChangeRecord:
     topic, partition = _get_partition(cluster, name, index)
-    if election is Election.PREFERRED:
+    if election is Electable.PREFERRED:
         is_done = partition.leader == partition.replicas[0]
     else:
         is_done = partition.leader != NO_LEADER
@@ -86,11 +88,11 @@ def _elected(cluster: Cluster, name: str, index: int, election: Election) -> Par
         cluster,
         topic,
         index,
-        Wish(),
+        PartitionWish(),
         may_lead=cluster.image.brokers.is_active,
         election=election,
     )
-    if change is None and election is Election.PREFERRED:
+    if change is None and election is Electable.PREFERRED:
         raise Refusal(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"The preferred leader, broker {partition.replicas[0]}, cannot lead now.",
@@ -101,8 +103,8 @@ def _elected(cluster: Cluster, name: str, index: int, election: Election) -> Par
 
 
 def decide_alter_reassignments(
-    cluster: Cluster, request: AlterPartitionReassignmentsRequest
-) -> Decision[AlterPartitionReassignmentsResponse]:
+    cluster: ControlledCluster, request: AlterPartitionReassignmentsRequest
+) -> MetadataDecision[AlterPartitionReassignmentsResponse]:
     """Begin to move replicas, or take a move back; each partition has its own answer."""
     records: Records = []
     responses: list[ReassignableTopicResponse] = []
@@ -131,11 +133,11 @@ def decide_alter_reassignments(
         error_message=None,
         responses=responses,
     )
-    return Decision(records, response)
+    return MetadataDecision(records, response)
 
 
 def _reassigned(
-    cluster: Cluster, name: str, wish: ReassignablePartition, *, may_resize: bool
+    cluster: ControlledCluster, name: str, wish: ReassignablePartition, *, may_resize: bool
 ) -> PartitionChangeRecord | None:
     topic, partition = _get_partition(cluster, name, wish.partition_index)
     if wish.replicas is None:
@@ -153,7 +155,7 @@ def _reassigned(
         cluster,
         topic,
         wish.partition_index,
-        Wish(
+        PartitionWish(
             replicas=(*target, *removing),
             adding=sorted(set(target) - set(partition.replicas)),
             removing=removing,
@@ -163,7 +165,7 @@ def _reassigned(
 
 
 def _reverted(
-    cluster: Cluster, topic: Topic, index: int, partition: Partition
+    cluster: ControlledCluster, topic: Topic, index: int, partition: Partition
 ) -> PartitionChangeRecord | None:
     if not partition.is_reassigning:
         raise Refusal(
@@ -172,7 +174,7 @@ def _reverted(
     adding = partition.adding_replicas
     isr = [replica for replica in partition.isr if replica not in adding]
     election = usual_election(cluster, topic)
-    if not isr and election is not Election.UNCLEAN:
+    if not isr and election is not Electable.UNCLEAN:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "No replica from before is in sync, and the topic does not allow unclean elections.",
@@ -182,7 +184,7 @@ def _reverted(
         cluster,
         topic,
         index,
-        Wish(isr=isr, replicas=replicas, adding=(), removing=()),
+        PartitionWish(isr=isr, replicas=replicas, adding=(), removing=()),
         may_lead=cluster.image.brokers.is_active,
         election=election,
     )
@@ -217,7 +219,7 @@ def list_reassignments(
     return ListPartitionReassignmentsResponse(error_message=None, topics=found)
 
 
-def _get_partition(cluster: Cluster, name: str, index: int) -> tuple[Topic, Partition]:
+def _get_partition(cluster: ControlledCluster, name: str, index: int) -> tuple[Topic, Partition]:
     topic = cluster.image.topics.find(name)
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")

@@ -4,13 +4,13 @@ import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.metadata.features import DIRECTORIES, LEADER_EPOCH_STAYS_ON_SHRINK
 from moldau.metadata.topics import LEADER_STAYS, NO_LEADER, RECOVERING, Partition, Topic
 from moldau.protocol.stored.cluster_metadata import PartitionChangeRecord
 
 
-class Election(enum.Enum):
+class Electable(enum.Enum):
     """Who may be elected."""
 
     PREFERRED = enum.auto()
@@ -22,7 +22,7 @@ class Election(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PartitionWish:
     """Where a partition should go; what is None stays."""
 
     isr: Sequence[int] | None = None
@@ -47,13 +47,13 @@ class _Next:
 
 
 def change_partition(
-    cluster: Cluster,
+    cluster: ControlledCluster,
     topic: Topic,
     index: int,
-    wish: Wish,
+    wish: PartitionWish,
     *,
     may_lead: Callable[[int], bool],
-    election: Election = Election.ONLINE,
+    election: Electable = Electable.ONLINE,
 ) -> PartitionChangeRecord | None:
     """Return the record that takes a partition to the state wished for, None if it is there."""
     partition = topic.partitions[index]
@@ -139,12 +139,12 @@ def _elect(
     target: _Next,
     partition: Partition,
     can_lead: Callable[[int], bool],
-    election: Election,
+    election: Electable,
     *,
     has_eligible: bool,
 ) -> tuple[int, bool]:
     """Return the leader, and whether it may lack records."""
-    if election is Election.PREFERRED:
+    if election is Electable.PREFERRED:
         order = (target.replicas[0], partition.leader, *target.replicas[1:])
     else:
         order = (partition.leader, *target.replicas)
@@ -156,7 +156,7 @@ def _elect(
         match partition.last_known_leaders:
             case (last_leader,) if can_lead(last_leader):
                 return last_leader, True
-    if election is Election.UNCLEAN:
+    if election is Electable.UNCLEAN:
         for replica in target.replicas:
             if can_lead(replica):
                 return replica, True
@@ -201,7 +201,7 @@ def _set_last_known_leader(
 
 
 def _set_assignment(
-    record: PartitionChangeRecord, target: _Next, partition: Partition, cluster: Cluster
+    record: PartitionChangeRecord, target: _Next, partition: Partition, cluster: ControlledCluster
 ) -> None:
     if target.replicas != partition.replicas:
         record.replicas = target.replicas

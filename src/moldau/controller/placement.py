@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.coordination.refusal import Refusal
 from moldau.metadata.topics import Partition
 from moldau.protocol.errors import ErrorCode
 
 
-def place(cluster: Cluster, *, first: int, count: int, replication_factor: int) -> list[Partition]:
+def place(
+    cluster: ControlledCluster, *, first: int, count: int, replication_factor: int
+) -> list[Partition]:
     """Return `count` new partitions from number `first` on, each on the next brokers in turn."""
     brokers = cluster.image.brokers
     if replication_factor > len(brokers.by_id):
@@ -33,7 +35,7 @@ def place(cluster: Cluster, *, first: int, count: int, replication_factor: int) 
     return [turns[number % len(turns)] for number in range(first, first + count)]
 
 
-def new_partition(cluster: Cluster, replicas: Sequence[int]) -> Partition:
+def new_partition(cluster: ControlledCluster, replicas: Sequence[int]) -> Partition:
     """Return a partition with these replicas, led by the first that is active."""
     isr = tuple(replica for replica in replicas if cluster.image.brokers.is_active(replica))
     assert isr, "some replica is active"
@@ -48,7 +50,7 @@ def new_partition(cluster: Cluster, replicas: Sequence[int]) -> Partition:
 
 
 def check_assignment(
-    cluster: Cluster, replicas: Sequence[int], replication_factor: int | None = None
+    cluster: ControlledCluster, replicas: Sequence[int], replication_factor: int | None = None
 ) -> None:
     """Refuse replicas that somebody asked for if they cannot be."""
     if not replicas:
@@ -66,7 +68,7 @@ def check_assignment(
 
 
 def place_as_asked(
-    cluster: Cluster, index: int, replicas: Sequence[int], replication_factor: int | None
+    cluster: ControlledCluster, index: int, replicas: Sequence[int], replication_factor: int | None
 ) -> Partition:
     """Return a new partition with these replicas, or refuse them."""
     check_assignment(cluster, replicas, replication_factor)

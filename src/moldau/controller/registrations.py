@@ -1,9 +1,9 @@
 """The controller's own beginnings: the first records, and the registration of its node."""
 
 from moldau.controller.alter_configs import eligible_leader_configs
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import Activate
-from moldau.controller.decision import Decision, Records
+from moldau.controller.decision import MetadataDecision, Records
 from moldau.metadata.bootstrap import first_records
 from moldau.metadata.features import CONTROLLER_REGISTRATIONS, ELIGIBLE_LEADER_REPLICAS_VERSION
 from moldau.protocol.errors import ErrorCode
@@ -20,7 +20,7 @@ from moldau.protocol.stored.cluster_metadata import (
 )
 
 
-def decide_activate(cluster: Cluster, command: Activate) -> Decision[None]:
+def decide_activate(cluster: ControlledCluster, command: Activate) -> MetadataDecision[None]:
     """Write the first records of a new cluster; drop what a leader before us left half done."""
     records: Records = []
     if cluster.image.is_in_transaction:
@@ -35,15 +35,15 @@ def decide_activate(cluster: Cluster, command: Activate) -> Decision[None]:
         ):
             bootstrap += eligible_leader_configs(cluster)
         records += first_records(bootstrap)
-    return Decision(records, None)
+    return MetadataDecision(records, None)
 
 
 def decide_register_controller(
-    cluster: Cluster, request: ControllerRegistrationRequest
-) -> Decision[ControllerRegistrationResponse]:
+    cluster: ControlledCluster, request: ControllerRegistrationRequest
+) -> MetadataDecision[ControllerRegistrationResponse]:
     """Register a node of the quorum, so that brokers can be told where it is."""
     if cluster.image.level < CONTROLLER_REGISTRATIONS:
-        return Decision(
+        return MetadataDecision(
             (),
             ControllerRegistrationResponse(
                 error_code=ErrorCode.UNSUPPORTED_VERSION,
@@ -72,4 +72,4 @@ def decide_register_controller(
             for each in request.features
         ],
     )
-    return Decision([record], ControllerRegistrationResponse(error_message=None))
+    return MetadataDecision([record], ControllerRegistrationResponse(error_message=None))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from moldau.controller.alter_configs import eligible_leader_configs
-from moldau.controller.cluster import Cluster
+from moldau.controller.cluster import ControlledCluster
 from moldau.controller.commands import UpdateFeatures
-from moldau.controller.decision import Decision, Effect, Records, UpgradeKraftVersion
+from moldau.controller.decision import MetadataDecision, RaiseKraftVersion, Records
 from moldau.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
@@ -29,8 +29,8 @@ _DISABLED = LevelRange(0, 0)
 
 
 def decide_update_features(
-    cluster: Cluster, command: UpdateFeatures
-) -> Decision[UpdateFeaturesResponse]:
+    cluster: ControlledCluster, command: UpdateFeatures
+) -> MetadataDecision[UpdateFeaturesResponse]:
     """Set the levels, metadata.version first, or say which one is wrong and why."""
     request = command.request
     levels = {**cluster.image.levels, KRAFT_VERSION: command.kraft_version}
@@ -44,21 +44,21 @@ def decide_update_features(
     ]
     response = UpdateFeaturesResponse(error_message=None, results=results)
     if request.validate_only:
-        return Decision((), response)
+        return MetadataDecision((), response)
     names = {update.feature for update in request.feature_updates}
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[RaiseKraftVersion, ...] = ()
     if proposed[KRAFT_VERSION] != command.kraft_version:
-        effects = (UpgradeKraftVersion(proposed[KRAFT_VERSION]),)
+        effects = (RaiseKraftVersion(proposed[KRAFT_VERSION]),)
     records: Records = []
     for name in sorted(names - {KRAFT_VERSION}, key=lambda name: (name != METADATA_VERSION, name)):
         if name == ELIGIBLE_LEADER_REPLICAS_VERSION and proposed[name]:
             records += eligible_leader_configs(cluster)
         records.append(FeatureLevelRecord(name=name, feature_level=proposed[name]))
-    return Decision(records, response, effects)
+    return MetadataDecision(records, response, effects)
 
 
 def _refuse(
-    cluster: Cluster,
+    cluster: ControlledCluster,
     update: FeatureUpdateKey,
     levels: Mapping[str, int],
     proposed: Mapping[str, int],
@@ -84,7 +84,7 @@ def _refuse(
     )
 
 
-def _refuse_range(cluster: Cluster, update: FeatureUpdateKey) -> str | None:
+def _refuse_range(cluster: ControlledCluster, update: FeatureUpdateKey) -> str | None:
     """Say which node does not support a level, None if all do."""
     name, level = update.feature, update.max_version_level
     if update.upgrade_type not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):
@@ -99,7 +99,7 @@ def _refuse_range(cluster: Cluster, update: FeatureUpdateKey) -> str | None:
     return None
 
 
-def _supported(cluster: Cluster, name: str) -> Iterator[tuple[str, LevelRange]]:
+def _supported(cluster: ControlledCluster, name: str) -> Iterator[tuple[str, LevelRange]]:
     """Return the levels that the nodes support."""
     own = cluster.settings.supported_features.get(name, _DISABLED)
     yield f"Local controller {cluster.settings.node_id}", own
@@ -112,7 +112,7 @@ def _supported(cluster: Cluster, name: str) -> Iterator[tuple[str, LevelRange]]:
 
 
 def _refuse_step(
-    cluster: Cluster, update: FeatureUpdateKey, current: int, proposed: Mapping[str, int]
+    cluster: ControlledCluster, update: FeatureUpdateKey, current: int, proposed: Mapping[str, int]
 ) -> str | None:
     """Say why a supported level must not follow the current one, None if it may."""
     name, level = update.feature, update.max_version_level
@@ -136,8 +136,8 @@ def _refuse_step(
     return None
 
 
-def _refused(reason: str) -> Decision[UpdateFeaturesResponse]:
-    return Decision(
+def _refused(reason: str) -> MetadataDecision[UpdateFeaturesResponse]:
+    return MetadataDecision(
         (),
         UpdateFeaturesResponse(
             error_code=ErrorCode.INVALID_UPDATE_VERSION,

@@ -1,88 +1,19 @@
 """A coordinator: decides commands, and changes by what it recorded only."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, NewType, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from moldau.coordination.stored_record import StoredRecord
+from moldau.coordination.command import Answer, Command, Ticket
+from moldau.coordination.decision import Decision, UnaskedDecision
 from moldau.kernel.clock import Instant
-from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
+from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.schema import Message
 
-Ticket = NewType("Ticket", int)
-"""Stands for somebody who waits for an answer."""
+Shelf = TypeVar("Shelf", contravariant=True)  # noqa: PLC0105 - a name for readers
+"""What decisions look at."""
 
-NO_PRODUCER = ProducerId(-1)
-
-Response = TypeVar("Response", bound=Message)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked(Generic[Response]):
-    """A client's request, with what its connection tells of the client."""
-
-    request: Response
-    version: int
-    client_id: str = ""
-    client_host: str = ""
-
-
-class Producer(NamedTuple):
-    """Whose transaction records belong to."""
-
-    id: ProducerId
-    epoch: ProducerEpoch
-
-
-class Effect:
-    """Something to do beside recording; a coordinator may have some of its own kind."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply(Effect):
-    """Answer somebody who asked earlier and waits."""
-
-    ticket: Ticket
-    response: object
-
-
-@dataclass(frozen=True, slots=True)
-class SetTimer(Effect):
-    """Have `expire` called with this key at a (monotonic) time; the last one set counts."""
-
-    key: Hashable
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class CancelTimer(Effect):
-    """Do not have `expire` called with this key."""
-
-    key: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Records that take effect together, and what to do and say once they are committed.
-
-    Timers are set at once, all other effects wait for the commit, as the response does. Without
-    records the response waits for the commit of what was recorded before: nobody is told of
-    something that may still be lost.
-    """
-
-    records: Sequence[StoredRecord] = ()
-    response: object | None = None
-    """None: whoever asked waits for a `Reply`."""
-    effects: Sequence[Effect] = ()
-    producer: Producer | None = None
-    """The records are part of this producer's transaction."""
-    is_atomic: bool = True
-    """Whether the records have to be in one batch; others may be cut where it grows too large."""
-    is_pure: bool = False
-    """Whether nothing but the records changes anything that matters without them. If the log does
-    not take them (too large, or of a producer that is fenced), only who asked hears of it."""
+Decide: TypeAlias = Callable[[Shelf, Any, Ticket[Any], Instant], Decision[Any]]
+Expire: TypeAlias = Callable[[Shelf, Any, Instant], UnaskedDecision]
 
 
 class Machine(Protocol):
@@ -96,13 +27,15 @@ class Machine(Protocol):
     made from the log.
     """
 
-    def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
+    def decide(
+        self, command: Command[Answer], ticket: Ticket[Answer], now: Instant
+    ) -> Decision[Answer]:
         """Decide a command; `Refusal` is the answer to one that is not allowed."""
 
-    def expire(self, key: Hashable, now: Instant) -> Decision:
+    def expire(self, key: Hashable, now: Instant) -> UnaskedDecision:
         """Decide what follows from a timer that has run out."""
 
-    def loaded(self, now: Instant) -> Decision:
+    def loaded(self, now: Instant) -> UnaskedDecision:
         """Go on where the log ends: everything is replayed, and from now on there are commands."""
 
     def replay(
@@ -112,3 +45,31 @@ class Machine(Protocol):
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
         """Apply the marker that ends a producer's transaction in this partition."""
+
+
+class DecisionTable(Generic[Shelf]):
+    """The functions of a machine, by the types of commands and of timers.
+
+    No type of a `Mapping` says that its values' types follow from their keys: here alone the
+    types of a command, its ticket and its answer are taken on trust, and a test compares them
+    (`tests/unit/coordination/test_decision_tables.py`).
+    """
+
+    def __init__(
+        self,
+        decide: Mapping[type[Command[Any]], Decide[Shelf]],
+        expire: Mapping[type, Expire[Shelf]],
+    ) -> None:
+        self.commands = decide
+        self.timers = expire
+
+    def decide(
+        self, shelf: Shelf, command: Command[Answer], ticket: Ticket[Answer], now: Instant
+    ) -> Decision[Answer]:
+        """Decide a command."""
+        decision: Decision[Answer] = self.commands[type(command)](shelf, command, ticket, now)
+        return decision
+
+    def expire(self, shelf: Shelf, key: Hashable, now: Instant) -> UnaskedDecision:
+        """Decide what follows from a timer."""
+        return self.timers[type(key)](shelf, key, now)

@@ -1,1 +1,1 @@
-"""Groups of consumers: who is in them, what each member reads, and how far it came."""
+"""Groups of consumers: their members, what each member reads, and how far it came."""

@@ -50,7 +50,7 @@ class Group(Protocol):
         is_transactional: bool,
         version: int,
     ) -> PartitionCheck | None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that epoch.
+        """Refuse a commit unless it is of a member of that epoch.
 
         If an older epoch will do for some partitions, return what tells for which.
         """

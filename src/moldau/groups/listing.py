@@ -1,31 +1,21 @@
 """ListGroups: all groups of a shard, of every kind."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from moldau.coordination.machine import Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
+from moldau.groups.commands import ListGroups
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.messages.list_groups import ListedGroup
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
-
-@dataclass(frozen=True, slots=True)
-class ListGroups:
-    """List the groups in one of these states and of one of these types; none named: in any."""
-
-    states: frozenset[str] = frozenset()
-    types: frozenset[str] = frozenset()
-    """Both in small letters."""
-
 
 def decide_list(
-    machine: "GroupMachine",
+    shelf: GroupShelf,
     command: ListGroups,
-    _ticket: Ticket,
+    _ticket: Ticket[Sequence[ListedGroup]],
     _now: Instant,
-) -> Decision:
+) -> Decision[Sequence[ListedGroup]]:
     """Answer with the groups."""
     listed = [
         ListedGroup(
@@ -34,7 +24,7 @@ def decide_list(
             group_state=group.state_name,
             group_type=group.type.value,
         )
-        for group in machine.groups.values()
+        for group in shelf.groups.values()
         if (not command.states or group.state_name.lower() in command.states)
         and (not command.types or group.type.value in command.types)
     ]

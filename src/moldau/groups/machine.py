@@ -1,137 +1,138 @@
 """The coordinator of groups: one machine for each partition of __consumer_offsets."""
 
-from collections import deque
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final
 
-from moldau.coordination.machine import Asked, Decision, Ticket
-from moldau.groups.classic.describe import DescribeGroup, decide_describe
-from moldau.groups.classic.draft import JoinTimer, SessionTimer, SyncTimer
-from moldau.groups.classic.group import replay_group
-from moldau.groups.classic.rebalance import expire_join, expire_sync
-from moldau.groups.classic.sessions import begin_sessions, expire_session
-from moldau.groups.consumer import parts as consumer
-from moldau.groups.consumer.soft import ConsumerSoftState
-from moldau.groups.context import GroupContext
-from moldau.groups.deletion import DeleteGroup, decide_delete
-from moldau.groups.listing import ListGroups, decide_list
-from moldau.groups.migration.either import (
-    decide_heartbeat,
-    decide_join,
-    decide_leave,
-    decide_sync,
+from moldau.coordination.command import Answer, Command, Ticket
+from moldau.coordination.decision import Decision, Effect, UnaskedDecision
+from moldau.coordination.machine import DecisionTable
+from moldau.groups import commands
+from moldau.groups.classic import description as classic_description
+from moldau.groups.classic import rebalance
+from moldau.groups.classic import sessions as classic_sessions
+from moldau.groups.classic.decision_builder import (
+    ClassicJoinTimer,
+    ClassicSessionTimer,
+    ClassicSyncTimer,
 )
+from moldau.groups.classic.group import replay_classic_group
+from moldau.groups.consumer import departure, timers
+from moldau.groups.consumer import description as consumer_description
+from moldau.groups.consumer import heartbeat as consumer_heartbeat
+from moldau.groups.consumer import replay as consumer_replay
+from moldau.groups.consumer import sessions as consumer_sessions
+from moldau.groups.consumer.regexes import expire_regexes
+from moldau.groups.context import GroupContext
+from moldau.groups.deletion import decide_delete
+from moldau.groups.listing import decide_list
+from moldau.groups.migration import classic_requests
 from moldau.groups.offsets.commit import commit_offsets, commit_transactional_offsets
-from moldau.groups.offsets.delete import ForgetTopics, delete_offsets, forget_topics
+from moldau.groups.offsets.deletion import delete_offsets, forget_topics
 from moldau.groups.offsets.expiry import OffsetExpiry, begin_offset_expiry, expire_offsets
-from moldau.groups.offsets.fetch import FetchOffsets, fetch_offsets
+from moldau.groups.offsets.fetch import fetch_offsets
 from moldau.groups.offsets.replay import replay_legacy_offset, replay_offset
-from moldau.groups.offsets.store import CommittedOffsets
-from moldau.groups.share import parts as share
+from moldau.groups.share import description as share_description
+from moldau.groups.share import heartbeat as share_heartbeat
+from moldau.groups.share import offsets as share_offsets
+from moldau.groups.share import replay as share_replay
+from moldau.groups.share import states as share_states
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
-from moldau.protocol.messages.heartbeat import HeartbeatRequest
-from moldau.protocol.messages.join_group import JoinGroupRequest
-from moldau.protocol.messages.leave_group import LeaveGroupRequest
-from moldau.protocol.messages.offset_commit import OffsetCommitRequest
-from moldau.protocol.messages.offset_delete import OffsetDeleteRequest
-from moldau.protocol.messages.sync_group import SyncGroupRequest
-from moldau.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.offsets import GroupMetadataKey, LegacyOffsetCommitKey, OffsetCommitKey
 
-if TYPE_CHECKING:
-    from moldau.groups.classic.membership import Membership
-    from moldau.groups.group import Group
-    from moldau.groups.share.group import ShareGroup
+_Replay = Callable[[GroupShelf, Offset, ProducerId, Any, Any], None]
 
 
 class GroupMachine:
     """All groups of a partition; a `coordination.machine.Machine`.
 
-    What a command means is in the tables below: a function for each type of request or command,
-    of record and of timer.
+    What a command means is in the tables below: a function for each type of command, of timer and
+    of record.
     """
 
     def __init__(self, context: GroupContext) -> None:
-        self.context = context
-        self.groups: dict[str, Group] = {}
-        """Durable, like everything that `replay` changes."""
-        self.forming: dict[str, Membership] = {}
-        """Soft: of classic groups whose first record is decided, until it is replayed."""
-        self.forming_shares: dict[str, ShareGroup] = {}
-        """The same of share groups."""
-        self.consumers = ConsumerSoftState()
-        self.offsets = CommittedOffsets()
-        self.unexpired: deque[str] = deque()
-        """Soft: groups that the look for unused offsets, which is under way, has not reached."""
+        self.shelf = GroupShelf(context)
 
-    def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
+    def decide(
+        self, command: Command[Answer], ticket: Ticket[Answer], now: Instant
+    ) -> Decision[Answer]:
         """Decide a request, or a command of the broker itself."""
-        kind = type(command.request) if isinstance(command, Asked) else type(command)
-        return _DECIDE[kind](self, command, ticket, now)
+        return DECISIONS.decide(self.shelf, command, ticket, now)
 
-    def expire(self, key: Hashable, now: Instant) -> Decision:
-        """Decide what follows from a timer; its key is a tuple of a type of its own."""
-        return _EXPIRE[type(key)](self, key, now)
+    def expire(self, key: Hashable, now: Instant) -> UnaskedDecision:
+        """Decide what follows from a timer; its key has a type of its own."""
+        return DECISIONS.expire(self.shelf, key, now)
 
-    def loaded(self, now: Instant) -> Decision:
+    def loaded(self, now: Instant) -> UnaskedDecision:
         """Give members that were here before the restart the time to come back."""
-        effects = [effect for begin in _LOADED for effect in begin(self, now)]
+        effects = [effect for begin in _LOADED for effect in begin(self.shelf, now)]
         return Decision(effects=effects)
 
     def replay(
         self, offset: Offset, producer_id: ProducerId, key: Message, value: Message | None
     ) -> None:
         """Apply a record."""
-        _REPLAY[type(key)](self, offset, producer_id, key, value)
+        _REPLAY[type(key)](self.shelf, offset, producer_id, key, value)
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
         """Have the offsets of a transaction count, or forget them."""
-        self.offsets.end_transaction(producer_id, is_commit=is_commit)
+        self.shelf.offsets.end_transaction(producer_id, is_commit=is_commit)
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
-    DeleteGroup: decide_delete,
-    DescribeGroup: decide_describe,
-    FetchOffsets: fetch_offsets,
-    ForgetTopics: forget_topics,
-    HeartbeatRequest: decide_heartbeat,
-    JoinGroupRequest: decide_join,
-    LeaveGroupRequest: decide_leave,
-    ListGroups: decide_list,
-    OffsetCommitRequest: commit_offsets,
-    OffsetDeleteRequest: delete_offsets,
-    SyncGroupRequest: decide_sync,
-    TxnOffsetCommitRequest: commit_transactional_offsets,
-    **consumer.DECIDE,
-    **share.DECIDE,
-}
-"""By type of request or command: `(machine, command, ticket, now)`."""
+DECISIONS: Final = DecisionTable[GroupShelf](
+    {
+        commands.AlterShareOffsets: share_offsets.decide_alter,
+        commands.ClassicHeartbeat: classic_requests.decide_heartbeat,
+        commands.CommitOffsets: commit_offsets,
+        commands.CommitTransactionalOffsets: commit_transactional_offsets,
+        commands.ConsumerHeartbeat: consumer_heartbeat.decide_heartbeat,
+        commands.DeleteGroup: decide_delete,
+        commands.DeleteOffsets: delete_offsets,
+        commands.DeleteShareOffsets: share_offsets.decide_delete,
+        commands.DescribeClassicGroup: classic_description.decide_describe,
+        commands.DescribeConsumerGroup: consumer_description.decide_describe,
+        commands.DescribeShareGroup: share_description.decide_describe,
+        commands.FetchOffsets: fetch_offsets,
+        commands.ForgetSharedTopics: share_states.decide_forgetting,
+        commands.ForgetTopicOffsets: forget_topics,
+        commands.JoinGroup: classic_requests.decide_join,
+        commands.LeaveGroup: classic_requests.decide_leave,
+        commands.ListGroups: decide_list,
+        commands.ListShared: share_description.decide_list_shared,
+        commands.ShareHeartbeat: share_heartbeat.decide_heartbeat,
+        commands.SharesDeleted: share_states.decide_deleted,
+        commands.SharesInitialized: share_states.decide_initialized,
+        commands.SyncGroup: classic_requests.decide_sync,
+    },
+    {
+        ClassicJoinTimer: rebalance.expire_join,
+        OffsetExpiry: expire_offsets,
+        ClassicSessionTimer: classic_sessions.expire_session,
+        ClassicSyncTimer: rebalance.expire_sync,
+        share_heartbeat.ShareSessionTimer: share_heartbeat.expire_session,
+        timers.MemberJoinTimer: departure.expire_member,
+        timers.MemberSyncTimer: departure.expire_member,
+        timers.MemberRebalanceTimer: departure.expire_member,
+        timers.RegexTimer: expire_regexes,
+        timers.MemberSessionTimer: departure.expire_member,
+    },
+)
 
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
-    JoinTimer: expire_join,
-    OffsetExpiry: expire_offsets,
-    SessionTimer: expire_session,
-    SyncTimer: expire_sync,
-    **consumer.EXPIRE,
-    **share.EXPIRE,
-}
-"""By type of timer: `(machine, key, now)`."""
-
-_REPLAY: Final[dict[type[Message], Callable[..., None]]] = {
-    GroupMetadataKey: replay_group,
+_REPLAY: Final[Mapping[type[Message], _Replay]] = {
+    GroupMetadataKey: replay_classic_group,
     LegacyOffsetCommitKey: replay_legacy_offset,
     OffsetCommitKey: replay_offset,
-    **consumer.REPLAY,
-    **share.REPLAY,
+    **dict.fromkeys(consumer_replay.REPLAY, consumer_replay.replay_consumer_group),
+    **dict.fromkeys(share_replay.REPLAY, share_replay.replay_share_group),
 }
-"""By type of key: `(machine, offset, producer_id, key, value)`."""
+"""By type of key."""
 
-_LOADED: Final[tuple[Callable[..., Any], ...]] = (
-    begin_sessions,
+_LOADED: Final[tuple[Callable[[GroupShelf, Instant], Iterable[Effect]], ...]] = (
+    classic_sessions.begin_sessions,
     begin_offset_expiry,
-    consumer.LOADED,
-    share.begin_sessions,
+    consumer_sessions.begin_sessions,
+    share_heartbeat.begin_sessions,
 )
-"""What each part does when everything is replayed: `(machine, now)` gives effects."""
+"""What each part does when everything is replayed."""

@@ -15,7 +15,7 @@ DAY_MS: Final = 24 * HOUR_MS
 
 
 class Durability(Enum):
-    """What an offset needs to count as stored on this replica."""
+    """How far a batch must have come to be durable on this replica: written, or synced."""
 
     FSYNC = "fsync"  # it is on the device
     PAGE_CACHE = "page-cache"  # it was given to the system, as in Kafka

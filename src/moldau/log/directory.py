@@ -15,7 +15,6 @@ from moldau.log.checkpoints import (
     RECOVERY_POINTS,
     render_clean_shutdown,
 )
-from moldau.log.commit import Commit, PartitionCommit
 from moldau.log.config import MEMORY, Durability, LogConfig
 from moldau.log.errors import PartitionOfflineError, StorageFullError
 from moldau.log.file_names import relocated
@@ -23,10 +22,11 @@ from moldau.log.folders import FolderState, marked_name
 from moldau.log.identity import PARTITION_METADATA, render_partition_metadata
 from moldau.log.index_pages import PageCache
 from moldau.log.offset_checkpoints import CHECKPOINTS, Checkpoint, OffsetCheckpoints
-from moldau.log.opening import Opened
+from moldau.log.opened_partition import Opened
 from moldau.log.partition import PartitionLog
 from moldau.log.state import SegmentMaker, empty_log
 from moldau.log.survey import Survey
+from moldau.log.sync_round import PartitionSync, SyncRound
 
 POINTS_SECONDS: Final = 1.0
 OTHERS_SECONDS: Final = 5.0
@@ -35,7 +35,7 @@ OTHERS_SECONDS: Final = 5.0
 class LogDirectory:
     """The partitions of one log directory, what of them is not durable yet, and its checkpoints.
 
-    Runs on the event loop. What waits for the device is handed out (`take_commit`,
+    Runs on the event loop. What waits for the device is handed out (`take_round`,
     `take_checkpoints`, `lower`), done elsewhere, and reported back. After `fail` nothing is.
     """
 
@@ -158,7 +158,7 @@ class LogDirectory:
     def promote(self, partition: TopicPartition) -> None:
         """Give a copy, which has taken its place, the folder of a log.
 
-        Nothing of it may be staged, nor any commit be under way: it would sync old names.
+        Nothing of it may be staged, nor any sync round be under way: it would sync old names.
         """
         log = self.get(partition)
         old, new = log.directory, str(partition)
@@ -174,7 +174,7 @@ class LogDirectory:
     def make_folder(self, partition: TopicPartition) -> None:
         """Make a new partition's folder, if it has none yet: something is going to be written.
 
-        Its names become durable with the next commit: nothing is acknowledged before.
+        Its names become durable with the next sync round: nothing is acknowledged before.
         """
         if partition not in self._folderless:
             return
@@ -261,7 +261,7 @@ class LogDirectory:
     # Durability.
 
     def note_change(self, partition: TopicPartition, now: Instant) -> None:
-        """A log was written or changed otherwise; its turn comes with a commit."""
+        """A log was written or changed otherwise; its turn comes with a sync round."""
         log = self.logs.get(partition)
         if log is None or partition in self._folderless:
             return
@@ -270,50 +270,52 @@ class LogDirectory:
             logs[partition] = log
 
     def sync_soon(self, partition: TopicPartition) -> None:
-        """Have a log synced with the next commit, whatever `flush.ms` says."""
+        """Have a log synced with the next sync round, whatever `flush.ms` says."""
         if partition not in self._folderless:
             self._due[partition] = self.logs[partition]
 
     @property
-    def is_commit_due(self) -> bool:
+    def is_sync_due(self) -> bool:
         """Whether anything is to be synced now."""
         if self.failure is not None or self._durability is MEMORY:
             return False
         return bool(self._due or self._new_files or self._new_names)
 
-    def take_commit(self, now: Instant) -> Commit | None:
-        """Return what is to be synced now, if anything; `committed` or `put_back` follows."""
-        if not self.is_commit_due:
+    def take_round(self, now: Instant) -> SyncRound | None:
+        """Return what is to be synced now, if anything; `synced` or `put_back` follows."""
+        if not self.is_sync_due:
             return None
         due, self._due = self._due, {}
         for partition in due:
             self._waiting.pop(partition, None)
-        return self._make_commit(due, now)
+        return self._make_round(due, now)
 
     def tick(self, now: Instant) -> None:
         """Let the time bring up what `flush.ms` wants synced."""
         due = [p for p, log in self._waiting.items() if log.is_sync_due(now)]
         self._due.update((partition, self._waiting.pop(partition)) for partition in due)
 
-    def committed(self, commit: Commit) -> None:
-        """Everything in the commit is on the device."""
-        for partition, log, dirty in commit.partitions:
+    def synced(self, sync_round: SyncRound) -> None:
+        """Everything in the round is on the device."""
+        for partition, log, dirty in sync_round.partitions:
             log.synced(dirty)
             self._has_rolled = self._has_rolled or bool(dirty.segments)
             if self.logs.get(partition) is log:
                 self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
 
-    def put_back(self, commit: Commit) -> None:
+    def put_back(self, sync_round: SyncRound) -> None:
         """There was no room for a replacement: all of it is still to be synced."""
-        for partition, log, dirty in commit.partitions:
+        for partition, log, dirty in sync_round.partitions:
             log.put_back(dirty)
             if self.logs.get(partition) is log:
                 self._due[partition] = log
-        self._new_files = dict.fromkeys(commit.files) | self._new_files
-        self._new_names = dict.fromkeys(commit.directories) | self._new_names
+        self._new_files = dict.fromkeys(sync_round.files) | self._new_files
+        self._new_names = dict.fromkeys(sync_round.directories) | self._new_names
 
-    def _make_commit(self, logs: dict[TopicPartition, PartitionLog], now: Instant) -> Commit | None:
-        shares = [PartitionCommit(p, log, log.take_dirty(now)) for p, log in logs.items()]
+    def _make_round(
+        self, logs: dict[TopicPartition, PartitionLog], now: Instant
+    ) -> SyncRound | None:
+        shares = [PartitionSync(p, log, log.take_dirty(now)) for p, log in logs.items()]
         files, names = self._new_files, self._new_names
         self._new_files, self._new_names = {}, {}
         replacements: list[tuple[str, bytes]] = []
@@ -322,16 +324,16 @@ class LogDirectory:
             replacements += share.dirty.checkpoints
             if share.dirty.directory is not None:
                 names[share.dirty.directory] = None
-        commit = Commit(tuple(files), replacements, tuple(names), shares)
-        if commit.is_empty:
-            self.committed(commit)
+        sync_round = SyncRound(tuple(files), replacements, tuple(names), shares)
+        if sync_round.is_empty:
+            self.synced(sync_round)
             return None
-        return commit
+        return sync_round
 
     # Checkpoints.
 
     def take_checkpoints(self, now: Instant, *, everything: bool = False) -> list[Checkpoint]:
-        """Return what is to be written now; `stored_checkpoints` or `put_back_checkpoints` follows.
+        """Return what is to be written now; `synced_checkpoints` or `put_back_checkpoints` follows.
 
         Recovery points at every roll, and at most every second: they bound what is checked after
         a crash, and tell a torn write from damage. The others every five seconds.
@@ -356,9 +358,9 @@ class LogDirectory:
     def _are_points_due(self, now: Instant) -> bool:
         return self._has_rolled or now.monotonic - self._points_at >= POINTS_SECONDS
 
-    def stored_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def synced_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
         """These are on the device."""
-        self._checkpoints.stored(checkpoints)
+        self._checkpoints.synced(checkpoints)
 
     def put_back_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
         """There was no room for these; they come again."""
@@ -366,7 +368,7 @@ class LogDirectory:
 
     def is_remembered(self, partition: TopicPartition) -> bool:
         """Whether a checkpoint on the device still speaks of a partition of this name."""
-        return self._checkpoints.is_stored(partition)
+        return self._checkpoints.is_synced(partition)
 
     def lower(self, partition: TopicPartition, to: Offset) -> list[Checkpoint]:
         """Return the checkpoints to be replaced before a partition is cut at `to`, or created."""
@@ -390,7 +392,7 @@ class LogDirectory:
         log = self.get(partition)
         self.make_folder(partition)
         cut(log)
-        # A commit may have come between, and raised it again.
+        # A sync round may have come between, and raised it again.
         self._checkpoints.set(RECOVERY_POINTS, partition, log.recovery_point)
         self.note_change(partition, now)
 
@@ -405,7 +407,7 @@ class LogDirectory:
         """
         if self._durability is MEMORY:
             return self.logs[partition].log_end
-        return self._checkpoints.find_stored(RECOVERY_POINTS, partition)
+        return self._checkpoints.find_synced(RECOVERY_POINTS, partition)
 
     def set_cleaned_to(self, partition: TopicPartition, offset: Offset) -> None:
         """Note how far a partition is compacted."""
@@ -431,7 +433,7 @@ class LogDirectory:
     # The end.
 
     def close(self) -> None:
-        """Close all logs; then come a last commit, all checkpoints, and `mark_clean`."""
+        """Close all logs; then come a last sync round, all checkpoints, and `mark_clean`."""
         used = {p: log for p, log in self.logs.items() if p not in self._folderless}
         for log in used.values():
             log.close()

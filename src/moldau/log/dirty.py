@@ -23,7 +23,7 @@ class Dirty:
 
 
 class DirtyFiles:
-    """Gathers changes until somebody syncs them."""
+    """Gathers changes until the next sync round takes them."""
 
     __slots__ = (
         "_checkpoints",

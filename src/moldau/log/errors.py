@@ -64,7 +64,7 @@ class PartitionOfflineError(AppendError):
 
 
 class DirectoryRefusedError(Exception):
-    """A log directory is somebody else's, or of a version that is not known."""
+    """A log directory belongs to another node, or is of a version that is not known."""
 
 
 class UnexpectedOffsetError(Exception):

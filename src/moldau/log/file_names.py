@@ -15,7 +15,7 @@ SEGMENT_SUFFIXES: Final = (LOG, OFFSET_INDEX, TIME_INDEX, ABORTED_INDEX)
 DELETED: Final = ".deleted"  # out of the log, removed after file.delete.delay.ms
 CLEANED: Final = ".cleaned"  # compaction is writing it
 SWAP: Final = ".swap"  # compaction has written it, and it is about to take its place
-CUT: Final = ".cut"  # recovery took it out of the log; nobody removes it but a person
+CUT: Final = ".cut"  # recovery took it out of the log; only a person removes it
 
 _NAME = re.compile(
     r"([0-9]{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.deleted|\.cleaned|\.swap)?"

@@ -18,7 +18,7 @@ Rows = dict[TopicPartition, Offset]
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint file that is to be replaced; rendering it is left to whoever writes it."""
+    """A checkpoint file that is to be replaced; the thread that writes it renders it."""
 
     path: str
     rows: Mapping[TopicPartition, Offset]
@@ -31,26 +31,26 @@ class Checkpoint(NamedTuple):
 class OffsetCheckpoints:
     """The rows of each checkpoint, as they should be and as they are on the device.
 
-    One write at a time: what `take` or `lower` returns is on the device, and `stored` was told,
+    One write at a time: what `take` or `lower` returns is on the device, and `synced` was told,
     before either is called again.
     """
 
-    def __init__(self, stored: Mapping[str, Mapping[TopicPartition, Offset]]) -> None:
-        self._stored = {path: dict(stored.get(path, {})) for path in CHECKPOINTS}
-        self._rows = {path: dict(rows) for path, rows in self._stored.items()}
+    def __init__(self, synced: Mapping[str, Mapping[TopicPartition, Offset]]) -> None:
+        self._synced = {path: dict(synced.get(path, {})) for path in CHECKPOINTS}
+        self._rows = {path: dict(rows) for path, rows in self._synced.items()}
         self._changed: dict[str, None] = {}
 
     def find(self, path: str, partition: TopicPartition) -> Offset | None:
         """Return a partition's row."""
         return self._rows[path].get(partition)
 
-    def find_stored(self, path: str, partition: TopicPartition) -> Offset:
+    def find_synced(self, path: str, partition: TopicPartition) -> Offset:
         """Return what the device says of a partition, 0 if nothing."""
-        return self._stored[path].get(partition, Offset(0))
+        return self._synced[path].get(partition, Offset(0))
 
-    def is_stored(self, partition: TopicPartition) -> bool:
+    def is_synced(self, partition: TopicPartition) -> bool:
         """Whether the device says anything of a partition."""
-        return any(partition in rows for rows in self._stored.values())
+        return any(partition in rows for rows in self._synced.values())
 
     def set(self, path: str, partition: TopicPartition, offset: Offset | None) -> None:
         """Change a partition's row, or remove it."""
@@ -72,7 +72,7 @@ class OffsetCheckpoints:
 
         A row beyond the log's end would mean, after a crash, that synced records are missing.
         """
-        paths = [path for path in CHECKPOINTS if self.find_stored(path, partition) > to]
+        paths = [path for path in CHECKPOINTS if self.find_synced(path, partition) > to]
         for path in CHECKPOINTS:
             offset = self._rows[path].get(partition)
             if offset is not None and offset > to:
@@ -83,10 +83,10 @@ class OffsetCheckpoints:
         """Return those of `paths` that have changed."""
         return self._take([path for path in paths if path in self._changed])
 
-    def stored(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def synced(self, checkpoints: Iterable[Checkpoint]) -> None:
         """These are on the device."""
         for path, rows in checkpoints:
-            self._stored[path] = dict(rows)
+            self._synced[path] = dict(rows)
 
     def put_back(self, checkpoints: Iterable[Checkpoint]) -> None:
         """There was no room for these: they are still to be written."""

@@ -9,14 +9,11 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.appending import Appended, Appender
+from moldau.log.appender import Appended, Appender
 from moldau.log.config import FSYNC, MEMORY, Durability, LogConfig
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
-from moldau.log.leader_epochs import EpochEnd
-from moldau.log.producer_snapshots import encode_snapshot
-from moldau.log.producers import Origin, Producers
-from moldau.log.reading import (
+from moldau.log.extents import (
     Extent,
     Isolation,
     Place,
@@ -28,6 +25,9 @@ from moldau.log.reading import (
     find_max_timestamp,
     segment_number_of,
 )
+from moldau.log.leader_epochs import EpochEnd
+from moldau.log.producer_snapshots import encode_snapshot
+from moldau.log.producers import Origin, Producers
 from moldau.log.removal import Removal
 from moldau.log.segment import Segment
 from moldau.log.state import LogState, SegmentMaker
@@ -122,8 +122,8 @@ class PartitionLog:
         return self._state.synced
 
     @property
-    def stored_offset(self) -> Offset:
-        """What this replica may vouch for, as its durability has it."""
+    def durable_offset(self) -> Offset:
+        """The end of what is durable here: synced or only written, as `durability` asks."""
         if self._held_at is not None:
             return self._held_at
         if self._durability is FSYNC:
@@ -197,7 +197,7 @@ class PartitionLog:
         self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
 
-    def append_stored(self, data: Buffer, batches: list[Batch], *, now: Instant) -> None:
+    def append_assigned(self, data: Buffer, batches: list[Batch], *, now: Instant) -> None:
         """Stage batches that have their offsets and epochs, as a follower or from the quorum."""
         end = self._state.end_offset
         for batch in batches:
@@ -213,8 +213,8 @@ class PartitionLog:
     def write(self) -> None:
         """Give everything that was staged to the disk.
 
-        `StorageFullError` if there is no room: then none of it is in the log, and everybody who
-        appended since the last write gets that error.
+        `StorageFullError` if there is no room: then none of it is in the log, and every
+        append since the last write gets that error.
         """
         if self._appender.write():
             self._watermarks.note_write()
@@ -458,7 +458,7 @@ class PartitionLog:
         self._held_at = at
 
     def release(self) -> None:
-        """Vouch for what is stored again."""
+        """Vouch for what is durable again."""
         self._held_at = None
 
     def relocate(self, folder: str) -> None:

@@ -15,7 +15,7 @@ from moldau.kernel.ids import Offset, Position, ProducerEpoch, ProducerId
 from moldau.log.errors import ProducerError
 from moldau.log.markers import Marker, find_marker
 from moldau.log.producer_state import NO_OFFSET, ProducerState, WrittenBatch, last_sequence_of
-from moldau.log.unstable import CompletedTransaction, Transaction, UnstableTransactions
+from moldau.log.unstable import CompletedTransaction, UnstableTransaction, UnstableTransactions
 from moldau.protocol.errors import ErrorCode
 
 NO_POSITION: Final = Position(-1)
@@ -53,12 +53,12 @@ class Producers:
         return self._states
 
     @property
-    def first_unstable(self) -> Transaction | None:
+    def first_unstable(self) -> UnstableTransaction | None:
         """The transaction that bounds the stable offset, None if the high watermark does."""
         return self._transactions.first_unstable
 
     @property
-    def first_open(self) -> Transaction | None:
+    def first_open(self) -> UnstableTransaction | None:
         """The oldest transaction without a marker."""
         return self._transactions.first_open
 
@@ -161,9 +161,9 @@ class Producers:
         marker = find_marker(batch, data)
         return None if marker is None else self.apply_marker(batch, marker)
 
-    def acknowledge(self, high_watermark: Offset) -> None:
+    def note_committed(self, high_watermark: Offset) -> None:
         """The markers below `high_watermark` hold the stable offset back no longer."""
-        self._transactions.acknowledge(high_watermark)
+        self._transactions.note_committed(high_watermark)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget the producers that were idle too long; return how many there were."""
@@ -217,7 +217,9 @@ class Producers:
         self, state: ProducerState, first: Offset, segment_base: Offset, position: Position
     ) -> None:
         state.transaction_first_offset = first
-        self._transactions.begin(Transaction(state.producer_id, first, segment_base, position))
+        self._transactions.begin(
+            UnstableTransaction(state.producer_id, first, segment_base, position)
+        )
 
 
 def _fenced(state: ProducerState, producer_epoch: int) -> ProducerError:

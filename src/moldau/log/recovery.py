@@ -24,6 +24,7 @@ from moldau.log.errors import (
     CorruptSnapshotError,
     MalformedFileError,
 )
+from moldau.log.extents import segment_number_of
 from moldau.log.file_names import (
     ABORTED_INDEX,
     CUT,
@@ -35,18 +36,17 @@ from moldau.log.file_names import (
 )
 from moldau.log.inventory import take_inventory
 from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, LeaderEpochs
-from moldau.log.producer_loading import find_snapshot, load_producers, replay
+from moldau.log.producer_recovery import find_snapshot, load_producers, replay
 from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
 from moldau.log.producers import Producers
-from moldau.log.reading import segment_number_of
-from moldau.log.scanning import read_whole, scan_segment
 from moldau.log.segment import FoundBatch, Segment
+from moldau.log.segment_scan import read_whole, scan_segment
 from moldau.log.state import LogState, Notice, SegmentMaker
 
 COPY_BYTES: Final = 1 << 20
 AT_START: Final = Offset(0)
 
-Slices = Generator[int, None, None]
+RecoverySlices = Generator[int, None, None]
 
 
 def recover_log(
@@ -91,7 +91,7 @@ class _Opening:
         self.notices: list[Notice] = self._inventory.notices
         self.state = LogState([], log_start, log_start)
 
-    def run(self, *, is_clean: bool) -> Slices:
+    def run(self, *, is_clean: bool) -> RecoverySlices:
         """Do everything."""
         segments = [self._maker.open(b, self._now_ms) for b in sorted(self._inventory.segments)]
         segments = self._drop_empty(segments)
@@ -159,7 +159,7 @@ class _Opening:
         state.producers = load_producers(self._disk, state.segments, state.snapshots, end)
         return True
 
-    def _mend_indexes(self) -> Slices:
+    def _mend_indexes(self) -> RecoverySlices:
         for segment in self.state.segments[:-1]:
             missing = {OFFSET_INDEX, TIME_INDEX} - self._inventory.segments[segment.base_offset]
             if missing:
@@ -170,7 +170,7 @@ class _Opening:
 
     # An unclean start.
 
-    def _check(self, number: int) -> Slices:
+    def _check(self, number: int) -> RecoverySlices:
         """Check the segments from `number` on, and make anew what follows from them."""
         state = self.state
         segments = state.segments
@@ -285,7 +285,7 @@ class _Opening:
                 f"{self._recovery_point}",
             )
 
-    def _check_end_of(self, segment: Segment) -> Slices:
+    def _check_end_of(self, segment: Segment) -> RecoverySlices:
         """Cut what lies behind the recovery point off a segment that ends there.
 
         If the log was cut there before it went on in another segment, the crash may have undone it.
@@ -323,7 +323,7 @@ class _Opening:
 
     # Cutting.
 
-    def _cut(self, number: int, failure: str) -> Slices:
+    def _cut(self, number: int, failure: str) -> RecoverySlices:
         """End the log at the first bad batch of a segment; keep what is behind in other files."""
         segments = self.state.segments
         segment = segments[number]
@@ -373,7 +373,7 @@ class _Opening:
             position += COPY_BYTES
         return False
 
-    def _set_aside(self, segment: Segment, position: int, path: str) -> Slices:
+    def _set_aside(self, segment: Segment, position: int, path: str) -> RecoverySlices:
         with suppress(DiskMissingError):
             self._disk.remove(path)
         while position < segment.size:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskFullError, DiskMissingError
 from moldau.kernel.ids import Offset
-from moldau.log.appending import Appender
+from moldau.log.appender import Appender
 from moldau.log.dirty import DirtyFiles
 from moldau.log.file_names import DELETED, SNAPSHOT, relocated, segment_path
 from moldau.log.retention import count_expired
@@ -102,7 +102,7 @@ class Removal:
         )
 
     def take_removable(self, now: Instant) -> list[str]:
-        """Return the files that nobody can be reading any more; the caller removes them."""
+        """Return the files that no fetch can be reading any more; the caller removes them."""
         paths: list[str] = []
         while self._retired and self._retired[0][0] <= now.monotonic:
             paths += self._retired.popleft()[1]

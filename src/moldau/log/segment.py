@@ -26,7 +26,7 @@ from moldau.log.file_names import (
 from moldau.log.index_pages import PageCache
 from moldau.log.markers import BATCH_HEADER_BYTES
 from moldau.log.offset_index import OffsetIndex, OffsetPosition
-from moldau.log.scanning import scan_segment
+from moldau.log.segment_scan import scan_segment
 from moldau.log.time_index import TimeIndex, TimestampOffset
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class Segment:
         self.has_files = True
 
     def write(self, pieces: Sequence[Buffer]) -> None:
-        """Write what was staged in the tail, with one call of the disk; `commit` or `undo` it."""
+        """Write what was staged, with one call of the disk; `note_written` or `undo` follows."""
         if not self.has_files:
             self.create()
         # Before the records: a reader of the marker has to know what it aborted.
@@ -139,8 +139,8 @@ class Segment:
             self._aborted.write()
         self._disk.append(self.path, pieces)
 
-    def commit(self) -> None:
-        """What was written counts."""
+    def note_written(self) -> None:
+        """Count what was written: the disk has taken it."""
         tail = self.tail
         assert tail is not None, f"{self.path} is closed"
         tail.mark()
@@ -149,7 +149,7 @@ class Segment:
             self.write_entries()
 
     def undo(self) -> None:
-        """Be as at the last commit, whatever a failed write has left in the files."""
+        """Be as after the last `note_written`, whatever a failed write has left in the files."""
         tail = self.tail
         assert tail is not None, f"{self.path} is closed"
         tail.rewind()

@@ -1,7 +1,7 @@
 """One log takes another's place: what records do not tell goes over with them."""
 
 from moldau.kernel.clock import Instant
-from moldau.log.appending import Appender
+from moldau.log.appender import Appender
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.producer_snapshots import encode_snapshot
 from moldau.log.state import LogState

@@ -19,7 +19,7 @@ from moldau.log.identity import (
     render_meta_properties,
 )
 from moldau.log.offset_checkpoints import CHECKPOINTS
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.log.state import Notice
 
 
@@ -32,7 +32,7 @@ class Survey:
     futures: dict[TopicPartition, str] = field(default_factory=dict)
     """Folders of copies that are to come in the place of logs in other directories."""
     surplus: list[str] = field(default_factory=list)
-    """Folders of copies that nobody needs, because the log or another copy is here."""
+    """Folders of copies that are not needed, because the log or another copy is here."""
     deleted: list[str] = field(default_factory=list)
     """Folders whose removal is to be finished."""
     checkpoints: dict[str, dict[TopicPartition, Offset]] = field(default_factory=dict)

@@ -6,12 +6,12 @@ from moldau._native.log import Tail
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskMissingError
 from moldau.kernel.ids import Offset
-from moldau.log.appending import Appender
+from moldau.log.appender import Appender
 from moldau.log.dirty import DirtyFiles
+from moldau.log.extents import segment_number_of
 from moldau.log.file_names import SNAPSHOT, segment_path
-from moldau.log.producer_loading import load_producers
+from moldau.log.producer_recovery import load_producers
 from moldau.log.producers import Producers
-from moldau.log.reading import segment_number_of
 from moldau.log.removal import Removal
 from moldau.log.state import LogState, SegmentMaker
 from moldau.log.watermarks import Watermarks

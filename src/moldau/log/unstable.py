@@ -6,7 +6,7 @@ from typing import NamedTuple
 from moldau.kernel.ids import Offset, Position, ProducerId
 
 
-class Transaction:
+class UnstableTransaction:
     """A transaction's way from its first batch on; `last_offset` is its marker's, -1 till then."""
 
     __slots__ = ("first_offset", "last_offset", "position", "producer_id", "segment_base_offset")
@@ -47,11 +47,13 @@ class UnstableTransactions:
     __slots__ = ("_completed", "_open", "_unstable")
 
     def __init__(self) -> None:
-        self._open: dict[Offset, Transaction] = {}  # by first offset
-        self._unstable: dict[Offset, Transaction] = {}  # by first offset; the open ones as well
-        self._completed: deque[Transaction] = deque()  # by last offset
+        self._open: dict[Offset, UnstableTransaction] = {}  # by first offset
+        self._unstable: dict[
+            Offset, UnstableTransaction
+        ] = {}  # by first offset; the open ones as well
+        self._completed: deque[UnstableTransaction] = deque()  # by last offset
 
-    def begin(self, transaction: Transaction) -> None:
+    def begin(self, transaction: UnstableTransaction) -> None:
         """Take in a transaction that begins behind all others."""
         self._open[transaction.first_offset] = transaction
         self._unstable[transaction.first_offset] = transaction
@@ -69,8 +71,8 @@ class UnstableTransactions:
             transaction.producer_id, first_offset, marker_offset, stable, is_abort
         )
 
-    def acknowledge(self, high_watermark: Offset) -> None:
-        """Let go of the completed transactions whose markers all replicas have."""
+    def note_committed(self, high_watermark: Offset) -> None:
+        """Let go of the completed transactions whose markers are committed."""
         while self._completed and self._completed[0].last_offset < high_watermark:
             del self._unstable[self._completed.popleft().first_offset]
 
@@ -86,11 +88,11 @@ class UnstableTransactions:
             del self._unstable[offset]
 
     @property
-    def first_open(self) -> Transaction | None:
+    def first_open(self) -> UnstableTransaction | None:
         """The oldest transaction that is not decided."""
         return next(iter(self._open.values()), None)
 
     @property
-    def first_unstable(self) -> Transaction | None:
+    def first_unstable(self) -> UnstableTransaction | None:
         """The transaction below whose first offset everything is decided and replicated."""
         return next(iter(self._unstable.values()), None)

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from moldau.kernel.ids import Offset, Position
-from moldau.log.reading import Isolation, Place, segment_number_of
+from moldau.log.extents import Isolation, Place, segment_number_of
 from moldau.log.state import LogState
 
 WRITES_KEPT: Final = 64
@@ -55,15 +55,15 @@ class Watermarks:
         if offset <= self._high:
             return False
         self._set(offset)
-        self._state.producers.acknowledge(offset)
+        self._state.producers.note_committed(offset)
         return True
 
     def retreat(self, offset: Offset) -> None:
         """The log was cut at `offset`."""
         self._writes.clear()
         self._set(max(min(self._high, offset), self._state.log_start))
-        # The producers were made anew: they do not know how far the log is acknowledged.
-        self._state.producers.acknowledge(self._high)
+        # The producers were made anew: they do not know how far the log is committed.
+        self._state.producers.note_committed(self._high)
 
     def forget_places(self) -> None:
         """Segments were replaced."""
@@ -109,7 +109,7 @@ class Watermarks:
         return self._locate(stable)
 
     def _locate(self, offset: Offset) -> Place:
-        """Look for an offset whose place nobody remembers."""
+        """Look for an offset whose place is not remembered."""
         segments = self._state.segments
         segment = segments[max(0, segment_number_of(segments, offset))]
         found = segment.find(offset)

@@ -13,10 +13,10 @@ from moldau.protocol.stored.cluster_metadata import (
     UserScramCredentialRecord,
 )
 
-Key = tuple[Hashable, ...]
+KeptKey = tuple[Hashable, ...]
 
 
-def key_of(record: Message) -> tuple[type[Message], Key]:
+def key_of(record: Message) -> tuple[type[Message], KeptKey]:
     """Return which record is replaced or removed by this one: its type and its key there."""
     match record:
         case ClientQuotaRecord():
@@ -36,7 +36,7 @@ def key_of(record: Message) -> tuple[type[Message], Key]:
 class KeptRecords:
     """The latest record of every key, by type."""
 
-    def __init__(self, records: dict[type[Message], dict[Key, Message]] | None = None) -> None:
+    def __init__(self, records: dict[type[Message], dict[KeptKey, Message]] | None = None) -> None:
         self._records = records or {
             ClientQuotaRecord: {},
             AccessControlEntryRecord: {},

@@ -16,10 +16,10 @@ from moldau._native.records import (
     check_batches,
     decode_records,
 )
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import InvalidRecordError
 from moldau.records.compression import (
     DECOMPRESSED_BYTES_MAX,
-    Buffer,
     Codec,
     compress,
     decompress,

@@ -5,7 +5,8 @@ from functools import partial
 
 from moldau._native.columns import Columns, decode_columns
 from moldau._native.records import Batch
-from moldau.records.compression import DECOMPRESSED_BYTES_MAX, Buffer, decompress
+from moldau.kernel.disk import Buffer
+from moldau.records.compression import DECOMPRESSED_BYTES_MAX, decompress
 
 
 def read_columns(

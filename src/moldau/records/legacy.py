@@ -11,9 +11,10 @@ from typing import NamedTuple
 from zlib import crc32
 
 from moldau._native.records import NO_TIMESTAMP, BatchWriter
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError, CorruptBatchError, InvalidRecordError
 from moldau.records.batch import LOG_APPEND_TIME, compressor
-from moldau.records.compression import Buffer, Codec, decompress
+from moldau.records.compression import Codec, decompress
 
 LEGACY_BYTES_MAX = 16 << 20
 """The largest message set, opened: these are walked in Python, a microsecond or two per message."""
@@ -26,7 +27,7 @@ _TIMESTAMP = Layout(">q")
 _LENGTH = Layout(">i")
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message; a wrapper if it has a codec."""
 
     offset: int
@@ -55,7 +56,7 @@ def magic_of(data: Buffer, start: int = 0) -> int:
         raise CorruptBatchError("the records are too short to have a magic") from None
 
 
-def read_messages(data: Buffer, *, bytes_max: int = LEGACY_BYTES_MAX) -> Iterator[Message]:
+def read_messages(data: Buffer, *, bytes_max: int = LEGACY_BYTES_MAX) -> Iterator[LegacyMessage]:
     """Read a message set, its wrappers opened and all offsets absolute.
 
     `CorruptBatchError`, `CompressionError` and `InvalidRecordError` tell what is wrong with it.
@@ -91,7 +92,7 @@ def up_convert(
     )
 
 
-def _read_set(data: Buffer, bytes_max: int) -> Iterator[Message]:
+def _read_set(data: Buffer, bytes_max: int) -> Iterator[LegacyMessage]:
     """Read the messages of a set as they stand there."""
     view = memoryview(data)
     if len(view) > bytes_max:
@@ -115,7 +116,7 @@ def _read_set(data: Buffer, bytes_max: int) -> Iterator[Message]:
         value, start = _read_bytes(view, start, end)
         if start != end:
             raise CorruptBatchError(f"the message at byte {position} has bytes left over")
-        yield Message(offset, magic, attributes, timestamp, key, value)
+        yield LegacyMessage(offset, magic, attributes, timestamp, key, value)
         position = end
 
 
@@ -140,7 +141,7 @@ def _read_bytes(view: memoryview, position: int, end: int) -> tuple[bytes | None
     raise CorruptBatchError(f"the key or value at byte {position} reaches beyond its message")
 
 
-def _opened(message: Message, bytes_max: int) -> Iterator[Message]:
+def _opened(message: LegacyMessage, bytes_max: int) -> Iterator[LegacyMessage]:
     """Return the messages inside a wrapper; another message is its own content."""
     if message.codec == Codec.NONE:
         yield message
@@ -157,7 +158,7 @@ def _opened(message: Message, bytes_max: int) -> Iterator[Message]:
         yield inner._replace(offset=base_offset + inner.offset, timestamp=timestamp)
 
 
-def _content(wrapper: Message, bytes_max: int) -> bytes:
+def _content(wrapper: LegacyMessage, bytes_max: int) -> bytes:
     if wrapper.value is None:
         raise InvalidRecordError("a compressed message set is null")
     if wrapper.codec == Codec.ZSTD:
@@ -171,7 +172,7 @@ def _content(wrapper: Message, bytes_max: int) -> bytes:
     return content
 
 
-def _base_offset(wrapper: Message, content: bytes) -> int:
+def _base_offset(wrapper: LegacyMessage, content: bytes) -> int:
     """Return what to add to the offsets inside of `wrapper`."""
     # Some versions of librdkafka produced wrappers with the offset 0, whatever is inside.
     if wrapper.magic == 0 or wrapper.offset == 0:

@@ -1,4 +1,4 @@
-"""One partition on this broker: its log, who leads it, and who waits for it."""
+"""One partition on this broker: its log, its leader epoch, its parked appends and readers."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from moldau.log.partition import PartitionLog
 
 
-class Writer(Protocol):
-    """Who waits until what it appended is stored."""
+class AppendCallback(Protocol):
+    """Callback for an append; runs once the batch is committed, or lost."""
 
-    def stored(self, replica: "Replica", /) -> None:
-        """Every in-sync replica has it."""
+    def committed(self, replica: "Replica", /) -> None:
+        """The high watermark has passed the batch."""
 
     def lost(self, replica: "Replica", error: ReplicaError, /) -> None:
-        """It is not in the log, or nobody here will ever know whether it is."""
+        """The batch is not in the log, or this broker will never know whether it is."""
 
 
 class Reader(Protocol):
-    """Who waits for more to read."""
+    """Waits for more to read."""
 
     def wake(self, replica: "Replica", /) -> None:
         """There is more, or the replica is no longer what it was: look again.
@@ -36,13 +36,13 @@ class Reader(Protocol):
 class Replica:
     """This broker's copy of a partition.
 
-    It leads, or is out of service: followers come with the cluster. Alone in sync, everything that
-    its log has stored is committed.
+    It leads, or is out of service: followers come with the cluster. Alone in sync, it commits
+    everything that is durable in its log.
     """
 
     __slots__ = (
+        "_callbacks",
         "_readers",
-        "_writers",
         "assigned",
         "in_sync",
         "is_offline",
@@ -68,7 +68,7 @@ class Replica:
         self.is_under_min_in_sync = False
         """Whether acks=all is refused, and nothing more is committed (KIP-966)."""
         self.is_offline = False
-        self._writers: deque[tuple[Offset, Writer]] = deque()
+        self._callbacks: deque[tuple[Offset, AppendCallback]] = deque()
         self._readers: dict[Reader, None] = {}
 
     def configure(self, min_in_sync: int, assigned: Sequence[int], in_sync: Sequence[int]) -> None:
@@ -94,11 +94,11 @@ class Replica:
             code, f"{self.partition} is at leader epoch {self.leader_epoch}, not {leader_epoch}"
         )
 
-    # Who waits.
+    # Waiting.
 
-    def wait_stored(self, end: Offset, writer: Writer) -> None:
-        """Tell `writer` when everything before `end` is committed."""
-        self._writers.append((end, writer))
+    def wait_committed(self, end: Offset, callback: AppendCallback) -> None:
+        """Run `callback` when everything before `end` is committed."""
+        self._callbacks.append((end, callback))
 
     def watch(self, reader: Reader) -> None:
         """Wake `reader` whenever there is more to read, until `unwatch`."""
@@ -108,41 +108,41 @@ class Replica:
         """Wake it no more."""
         self._readers.pop(reader, None)
 
-    def unwait(self, writer: Writer) -> None:
-        """Tell it no more: it has given up."""
-        self._writers = deque(waiting for waiting in self._writers if waiting[1] is not writer)
+    def unwait(self, callback: AppendCallback) -> None:
+        """Forget `callback`: it has given up."""
+        self._callbacks = deque(each for each in self._callbacks if each[1] is not callback)
 
     # What happens.
 
-    def stored(self) -> None:
-        """The log may have stored more."""
+    def commit(self) -> None:
+        """Move the high watermark up to what is durable, and run the callbacks that it passes."""
         log = self.log
         if log is None or self.is_under_min_in_sync:
             return
-        if log.advance_high_watermark(log.stored_offset):
-            writers, high = self._writers, log.high_watermark
+        if log.advance_high_watermark(log.durable_offset):
+            callbacks, high = self._callbacks, log.high_watermark
             # One that was sent again may wait behind its first sending, for no longer than that.
-            while writers and writers[0][0] <= high:
-                writers.popleft()[1].stored(self)
+            while callbacks and callbacks[0][0] <= high:
+                callbacks.popleft()[1].committed(self)
             self.wake()
 
     def undone(self, error: ReplicaError) -> None:
-        """What was appended since the last write that went well is gone."""
+        """Run the callbacks of what was appended since the last good write: it is lost."""
         log = self.log
         end = Offset(-1) if log is None else log.written_offset
-        writers, self._writers = self._writers, deque()
-        for waiting in writers:
+        callbacks, self._callbacks = self._callbacks, deque()
+        for waiting in callbacks:
             if waiting[0] <= end:
-                self._writers.append(waiting)
+                self._callbacks.append(waiting)
             else:
                 waiting[1].lost(self, error)
 
     def leave(self, error: ReplicaError) -> None:
-        """The replica leads no longer: nobody waits any more."""
+        """Lead no longer: appends are lost to this broker, and readers look again."""
         self.log = None
-        writers, self._writers = self._writers, deque()
-        for _, writer in writers:
-            writer.lost(self, error)
+        callbacks, self._callbacks = self._callbacks, deque()
+        for _, callback in callbacks:
+            callback.lost(self, error)
         self.wake()
 
     def wake(self) -> None:

@@ -15,7 +15,7 @@ NO_TOPIC: Final = TopicId(bytes(16))
 
 
 class TopicWatch(Protocol):
-    """Who wants to know which partitions of a topic are led here."""
+    """Is told which partitions of a topic are led here."""
 
     def led(self, replica: Replica) -> None:
         """A partition is led from now on, or still; its epoch tells."""
@@ -27,8 +27,8 @@ class TopicWatch(Protocol):
 class Replicas:
     """Every partition that this broker has, or should have.
 
-    Whoever applies metadata says `lead`, `offline` and `remove`, and who writes logs says `stored`
-    and `failed`. Nothing of a partition may be staged when its leader changes.
+    What applies metadata calls `lead`, `offline` and `remove`; what writes and syncs logs calls
+    `note_durable` and `failed`. Nothing of a partition may be staged when its leader changes.
     """
 
     def __init__(self, node_id: int, is_known: Callable[[str, int], bool]) -> None:
@@ -40,7 +40,7 @@ class Replicas:
         self._watches: dict[str, TopicWatch] = {}
 
     def watch_topic(self, topic: str, watch: TopicWatch) -> None:
-        """Tell somebody of a topic's partitions from now on."""
+        """Tell `watch` of a topic's partitions from now on."""
         self._watches[topic] = watch
 
     def __iter__(self) -> Iterator[Replica]:
@@ -114,7 +114,7 @@ class Replicas:
         replica.leader_epoch = leader_epoch
         alone = (self._node_id,)
         replica.configure(min_in_sync, assigned or alone, in_sync or alone)
-        replica.stored()
+        replica.commit()
         # Readers that know the leader before hear of the new one.
         replica.wake()
         if (watch := self._watches.get(partition.topic)) is not None:
@@ -125,7 +125,7 @@ class Replicas:
         """`min.insync.replicas` of the topic has changed."""
         if replica := self._replicas.get(partition):
             replica.configure(min_in_sync, replica.assigned, replica.in_sync)
-            replica.stored()
+            replica.commit()
 
     def offline(self, partition: TopicPartition, topic_id: TopicId = NO_TOPIC) -> None:
         """The partition's files cannot be used; it may not have been led before."""
@@ -160,12 +160,12 @@ class Replicas:
 
     # What logs say.
 
-    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
-        """More of a log may be stored: what is committed moves, and who waited for it hears."""
+    def note_durable(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """Commit what is durable: more of a log may be written or synced, as `durability` asks."""
         replica = self._replicas.get(partition)
         # A log that was replaced may still be heard of.
         if replica is not None and replica.log is log:
-            replica.stored()
+            replica.commit()
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
         """A log with the same records, in another directory, has taken the place of this one."""

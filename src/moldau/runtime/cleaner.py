@@ -18,9 +18,9 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskError, DiskFullError, DiskMissingError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, TopicPartition
-from moldau.log.compaction.plan import LogView, Plan, choose, make_plan
+from moldau.log.compaction.plan import CompactionPlan, LogView, choose, make_plan
 from moldau.log.compaction.rewrite import SegmentOverflowError
-from moldau.log.compaction.run import Compaction, Limits, Step, Swap
+from moldau.log.compaction.run import Compaction, CompactionLimits, CompactionStep, Swap
 from moldau.log.compaction.swap import Replacement
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.errors import CorruptIndexError
@@ -39,9 +39,9 @@ class CleanerSettings:
     backoff_ms: int = 15_000
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> CompactionLimits:
         """What one compaction may use: of the I/O buffers, half is for what is written."""
-        return Limits(
+        return CompactionLimits(
             keys_bytes=self.dedupe_buffer_size // self.threads,
             io_bytes=self.io_buffer_size // self.threads // 2,
             load_factor=self.io_buffer_load_factor,
@@ -169,7 +169,7 @@ class Cleaner:
         finally:
             executor.shutdown(wait=False)
 
-    def _next_plan(self) -> Plan | None:
+    def _next_plan(self) -> CompactionPlan | None:
         """Choose the dirtiest partition; those that another thread works on are left out."""
         now = self._clock()
         logs, stats = self._logs, self.stats
@@ -191,7 +191,7 @@ class Cleaner:
         view = logs.find_view(chosen.log.partition)
         return None if view is None else make_plan(view, chosen.first_dirty, now.wall_ms)
 
-    async def _compact(self, plan: Plan, executor: ThreadPoolExecutor) -> None:
+    async def _compact(self, plan: CompactionPlan, executor: ThreadPoolExecutor) -> None:
         partition = plan.log.partition
         disk = self._logs.disk_of(partition)
         secret = self._entropy(16)
@@ -234,7 +234,7 @@ class Cleaner:
         return False
 
     def _until_swap(
-        self, job: Compaction, steps: Iterable[Step], abort: threading.Event
+        self, job: Compaction, steps: Iterable[CompactionStep], abort: threading.Event
     ) -> Swap | None:
         """Work in a thread up to the next swap, or the end."""
         for step in steps:

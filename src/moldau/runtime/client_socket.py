@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol, cast
 
 from moldau.broker.calls import Call, Peer
-from moldau.broker.connection import Connection, ConnectionLimits
+from moldau.broker.connection import ClientConnection, ConnectionLimits
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
 from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
@@ -73,7 +73,7 @@ class ClientSocket(asyncio.BufferedProtocol):
     )
 
     def __init__(self, host: Host, peer: Peer, now: float) -> None:
-        self.connection = Connection(host.router, peer, host.limits, self._wake, host.left)
+        self.connection = ClientConnection(host.router, peer, host.limits, self._wake, host.left)
         self.is_awake = False
         self.active = now
         """When bytes last came or went."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from moldau.consensus.member import QuorumMember
-from moldau.controller.commands import Command, RegisterBroker, UpdateFeatures
+from moldau.controller.commands import RegisterBroker, UpdateFeatures
 from moldau.controller.controller import Controller
-from moldau.controller.decision import Answer
 from moldau.controller.quorum_description import describe_quorum
+from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError
@@ -21,13 +21,13 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
-from moldau.runtime.sliced_commands import Slices, slices_of
+from moldau.runtime.sliced_commands import CommandSlices, slices_of
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
 
-Then = Callable[[Any], None]
+ChangeDone = Callable[[Any], None]
 
 
 class Quorum(Protocol):
@@ -52,7 +52,7 @@ class Change(NamedTuple):
 
     end_offset: Offset
     records: list[Message]
-    then: Then | None = None
+    then: ChangeDone | None = None
     response: Message | None = None
 
     def answer(self) -> None:
@@ -98,7 +98,7 @@ class ControllerHost:
         """Callback for an image that is not what the log says any more: the node has to end."""
         self._idle_seconds = idle_interval_ms / 1000
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[tuple[Command[Any], Then]] = deque()
+        self._queue: deque[tuple[Command[Any], ChangeDone]] = deque()
         self._decision: _Appending | None = None
         self._changes: deque[Change] = deque()  # appended, not committed
         self._high_watermark = Offset(0)
@@ -160,7 +160,7 @@ class ControllerHost:
             else:
                 self._begin(command, then)
 
-    def _begin(self, command: Command[Any], then: Then) -> None:
+    def _begin(self, command: Command[Any], then: ChangeDone) -> None:
         try:
             decision = self.controller.decide(self._completed(command), self._clock())
             for effect in decision.effects:
@@ -294,13 +294,13 @@ class _Appending:
     batches: Iterator[list[Message]]
     next_batch: list[Message] | None
     response: Message | None
-    then: Then
+    then: ChangeDone
 
 
 class _Sliced:
     """A large command on its way, one slice after the other; others come in between."""
 
-    def __init__(self, host: ControllerHost, slices: Slices, then: Then) -> None:
+    def __init__(self, host: ControllerHost, slices: CommandSlices, then: ChangeDone) -> None:
         self._host = host
         self._slices = slices
         self._then = then

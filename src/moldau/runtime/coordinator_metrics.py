@@ -30,7 +30,7 @@ def measure_coordinators(metrics: Metrics, broker: Broker) -> None:
     metrics.gauge(
         "moldau_group_offsets",
         "Offsets that groups have committed here.",
-        lambda: sum(each.offsets.count for each in _group_machines(coordinators)),
+        lambda: sum(each.shelf.offsets.count for each in _group_machines(coordinators)),
     )
     metrics.table(
         "moldau_transactional_ids",
@@ -68,7 +68,7 @@ def _groups(coordinators: Coordinators) -> Iterator[tuple[str, float]]:
     counts = Counter(
         (group.type.value, group.state_name)
         for machine in _group_machines(coordinators)
-        for group in machine.groups.values()
+        for group in machine.shelf.groups.values()
     )
     for (kind, state), count in counts.items():
         yield render_labels({"type": kind, "state": state}), count

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 TOLD_AT_ONCE_MAX = 250
 """So many are decided in a few milliseconds."""
 
-Replica = tuple[TopicId, int]
-Told = dict[Replica, tuple[bytes, asyncio.Future[None]]]
+AssignedReplica = tuple[TopicId, int]
+Told = dict[AssignedReplica, tuple[bytes, asyncio.Future[None]]]
 
 
 class DirectoryAssignments:

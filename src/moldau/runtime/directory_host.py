@@ -17,14 +17,14 @@ from moldau.kernel.disk import (
     DiskMissingError,
 )
 from moldau.kernel.ids import Offset, TopicId, TopicPartition
-from moldau.log.commit import Commit
 from moldau.log.config import LogConfig
 from moldau.log.directory import remove_folder
 from moldau.log.errors import PartitionOfflineError, StorageFullError
-from moldau.log.moving import Move
+from moldau.log.move import Move
 from moldau.log.offset_checkpoints import Checkpoint
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
+from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 
 class LogListener(Protocol):
-    """Who is told what happens to the logs; called on the event loop unless it says otherwise."""
+    """Is told what happens to the logs, on the event loop unless a method says otherwise."""
 
-    def stored(self, partition: TopicPartition, log: PartitionLog, /) -> None:
-        """More of a log may count as stored: see its `stored_offset`."""
+    def note_durable(self, partition: TopicPartition, log: PartitionLog, /) -> None:
+        """More of a log may be durable: see its `durable_offset`."""
 
     def moved(self, partition: TopicPartition, log: PartitionLog, /) -> None:
         """A log of the same records, in another directory, has taken a partition's place."""
@@ -55,7 +55,7 @@ class LogListener(Protocol):
 
 
 class DirectoryHost:
-    """Drives one log directory: group commit, checkpoints, free space, removal of files."""
+    """Drives one log directory: sync rounds, checkpoints, free space, removal of files."""
 
     def __init__(
         self,
@@ -144,28 +144,28 @@ class DirectoryHost:
             self._listener.notice(self.root, notice)
             self._listener.offline(self.root, [partition], error)
 
-    # Group commit.
+    # Sync rounds.
 
-    def take_commit(self) -> Commit | None:
+    def take_round(self) -> SyncRound | None:
         """Return what is to be synced now."""
-        if self._is_paused or not self.core.is_commit_due:
+        if self._is_paused or not self.core.is_sync_due:
             return None
-        return self.core.take_commit(self._clock())
+        return self.core.take_round(self._clock())
 
-    def committed(self, commit: Commit) -> None:
-        """Take note of a commit."""
-        self.core.committed(commit)
+    def synced(self, sync_round: SyncRound) -> None:
+        """Take note of a round."""
+        self.core.synced(sync_round)
         self._settle()
 
-    def told(self, commit: Commit) -> None:
-        """Tell of a commit."""
-        for share in commit.partitions:
-            self._listener.stored(share.partition, share.log)
+    def announce(self, sync_round: SyncRound) -> None:
+        """Announce what a round has made durable."""
+        for share in sync_round.partitions:
+            self._listener.note_durable(share.partition, share.log)
         self.checkpoint_soon()
 
-    def put_back(self, commit: Commit, error: DiskFullError) -> None:
+    def put_back(self, sync_round: SyncRound, error: DiskFullError) -> None:
         """Try again with the next tick; nothing is acknowledged until then."""
-        self.core.put_back(commit)
+        self.core.put_back(sync_round)
         self._listener.notice(self.root, Notice(error.path, f"waits for room: {error.reason}"))
         self.exhausted()
         self._settle()
@@ -180,7 +180,7 @@ class DirectoryHost:
             if not future.done():
                 future.set_result(None)
 
-    async def _commit_under_way(self) -> None:
+    async def _round_under_way(self) -> None:
         if self.pool.is_busy and self.is_online:
             future = self._loop.create_future()
             self._settled.append(future)
@@ -191,18 +191,18 @@ class DirectoryHost:
 
         `StorageFullError` if there is no room for a part of it.
         """
-        await self._commit_under_way()  # it began before
+        await self._round_under_way()  # it began before
         self.pool.wake()
-        await self._commit_under_way()
+        await self._round_under_way()
         if self.core.failure is not None:
             raise PartitionOfflineError(f"log directory offline: {self.core.failure}")
-        if not self.pool.is_busy and self.core.is_commit_due:
+        if not self.pool.is_busy and self.core.is_sync_due:
             raise StorageFullError(f"log directory {self.root} has no room for checkpoints")
 
     async def settle(self) -> None:
         """Wait until what was written is synced, and the checkpoints say so."""
         while self.pool.is_busy and self.is_online:
-            await self._commit_under_way()
+            await self._round_under_way()
         await self.checkpoint(everything=True)
 
     # Checkpoints.
@@ -227,7 +227,7 @@ class DirectoryHost:
             self.core.put_back_checkpoints(checkpoints)
             self.exhausted()
             raise StorageFullError(str(error)) from error
-        self.core.stored_checkpoints(checkpoints)
+        self.core.synced_checkpoints(checkpoints)
 
     # Changing partitions.
 
@@ -267,7 +267,7 @@ class DirectoryHost:
                 folders += [] if folder is None else [folder]
                 await turns.give_way()
             # It may still write to a folder's old name, which must not mean a new partition yet.
-            await self._commit_under_way()
+            await self._round_under_way()
         if folders:
             self.pool.wake()
             self.remove_later(folders, delay_seconds)
@@ -277,7 +277,7 @@ class DirectoryHost:
         """Make room for a partition's name, and keep its files; return their folder."""
         async with self._checkpointing:
             folder = self.guard(lambda: self.core.set_aside(partition))
-            await self._commit_under_way()
+            await self._round_under_way()
         self.pool.wake()
         text = f"was set aside as {folder}"
         self._listener.notice(self.root, Notice(str(partition), text))
@@ -329,11 +329,11 @@ class DirectoryHost:
             await self._write(self.core.take_checkpoints(self._clock(), everything=True))
 
     async def promote(self, rename: Callable[[], None]) -> None:
-        """Rename the folder of a copy that came here, between two commits."""
+        """Rename the folder of a copy that came here, between two sync rounds."""
         async with self._checkpointing:
             self._is_paused = True
             try:
-                await self._commit_under_way()
+                await self._round_under_way()
                 self.guard(rename)
             finally:
                 self._is_paused = False
@@ -457,10 +457,10 @@ class DirectoryHost:
 
     async def _close(self, broker_epoch: int) -> bool:
         self.guard(self.core.close)
-        # What a commit under way has not taken comes with the next, which follows at once.
+        # What a round under way has not taken comes with the next, which follows at once.
         self.pool.wake()
         while self.pool.is_busy and self.is_online:
-            await self._commit_under_way()
+            await self._round_under_way()
         async with self._checkpointing:
             await self._write(self.core.take_checkpoints(self._clock(), everything=True))
         return await self.in_thread(partial(self.core.mark_clean, self.waiting, broker_epoch))

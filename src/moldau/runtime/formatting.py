@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from moldau.consensus.voters import Listener, Voter, voters_record
+from moldau.consensus.voters import Voter, VoterListener, voters_record
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError
 from moldau.kernel.ids import TopicId
 from moldau.kernel.uuid_text import uuid_to_text
@@ -18,7 +18,7 @@ from moldau.log.identity import (
     render_meta_properties,
     render_partition_metadata,
 )
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.metadata.bootstrap import (
     BOOTSTRAP_FILE,
     FIRST_SNAPSHOT,
@@ -157,7 +157,7 @@ def format_metadata(disk: Disk, level: int, voter: Voter, now_ms: int) -> None:
 def local_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
     """Return this node as a member of the quorum."""
     listener = controller_listener_of(settings)
-    where = Listener(listener.name, listener.host or "localhost", listener.port)
+    where = VoterListener(listener.name, listener.host or "localhost", listener.port)
     return Voter(settings.node_id, directory_id, (where,))
 
 

@@ -14,8 +14,11 @@ from moldau.broker.ports import Timer
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.listeners import Listener as Address
-from moldau.metadata.settings.listeners import advertised_listeners_of, listeners_of
+from moldau.metadata.settings.listeners import (
+    ListenerSetting,
+    advertised_listeners_of,
+    listeners_of,
+)
 from moldau.runtime.client_socket import ClientSocket
 from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
 from moldau.runtime.event_loop import LoopEnvironment
@@ -66,7 +69,7 @@ class Listener:
         self._quota = ConnectionQuota()
         self._overrides_text = ""
         self._resolving: asyncio.Task[None] | None = None
-        self._sockets: list[tuple[socket.socket, Address]] = []
+        self._sockets: list[tuple[socket.socket, ListenerSetting]] = []
         self._is_accepting = False
         self._is_closed = False
         self._accepts: set[asyncio.Task[object]] = set()
@@ -109,13 +112,13 @@ class Listener:
 
     # ------------------------------------------------------------------- starting and stopping
 
-    async def start(self) -> tuple[Address, ...]:
+    async def start(self) -> tuple[ListenerSetting, ...]:
         """Open all listeners and serve; return them with the ports that they have."""
         bound = self.open()
         await self.serve()
         return bound
 
-    def open(self) -> tuple[Address, ...]:
+    def open(self) -> tuple[ListenerSetting, ...]:
         """Open all listeners, whose clients wait until `serve`; return them with their ports."""
         settings = self._settings
         bound = []
@@ -207,7 +210,7 @@ class Listener:
             for each, _ in self._sockets:
                 self._loop.remove_reader(each)
 
-    def _accept(self, listening: socket.socket, address: Address) -> None:
+    def _accept(self, listening: socket.socket, address: ListenerSetting) -> None:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
             wait_seconds = self._quota.wait_seconds(self._settings, self.monotonic())
             if wait_seconds != 0:
@@ -228,7 +231,9 @@ class Listener:
                 return
             self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
 
-    def _admit(self, accepted: socket.socket, host: str, port: int, address: Address) -> None:
+    def _admit(
+        self, accepted: socket.socket, host: str, port: int, address: ListenerSetting
+    ) -> None:
         settings = self._settings
         monotonic = self.monotonic()
         try:
@@ -372,7 +377,7 @@ class Listener:
         return self._environment.at(self.monotonic() + seconds, do)
 
 
-def advertised_to(settings: BrokerSettings, address: Address, local: str) -> Endpoint:
+def advertised_to(settings: BrokerSettings, address: ListenerSetting, local: str) -> Endpoint:
     """Return the address that a client is told which reached us at `local`."""
     for told in advertised_listeners_of(settings) or ():
         if told.name == address.name:

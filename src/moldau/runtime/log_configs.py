@@ -8,7 +8,7 @@ from moldau.controller.cluster import ControllerSettings, InternalTopic
 from moldau.log.config import CleanupPolicy, CompressionType, LogConfig, TimestampType
 from moldau.metadata.configs import ALL_BROKERS, Configs, Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.settings.effective import BrokerLayers, Texts, topic_settings
+from moldau.metadata.settings.effective import BrokerLayers, SettingTexts, topic_settings
 from moldau.metadata.settings.kafka_resources import TopicSettings
 from moldau.runtime.cleaner import CleanerSettings
 from moldau.runtime.free_space import Thresholds
@@ -25,7 +25,7 @@ UNLIMITED = 1e300
 """Kafka's default, the largest number that there is, means no limit."""
 
 
-def dynamic_layers(static: Texts, configs: Configs, node_id: int) -> BrokerLayers:
+def dynamic_layers(static: SettingTexts, configs: Configs, node_id: int) -> BrokerLayers:
     """Return a broker's settings with what the cluster's metadata says of them."""
     own = Resource(ResourceType.BROKER, str(node_id))
     return BrokerLayers(static, configs.of(ALL_BROKERS), configs.of(own))
@@ -77,7 +77,7 @@ class TopicConfigs:
         """Return what a topic's logs obey, and its `min.insync.replicas`."""
         return self.of(self._overrides_of(topic))
 
-    def of(self, overrides: Texts) -> tuple[LogConfig, int]:
+    def of(self, overrides: SettingTexts) -> tuple[LogConfig, int]:
         """Return the same for a topic with these settings of its own."""
         key = frozenset(overrides.items())
         known = self._known.get(key)

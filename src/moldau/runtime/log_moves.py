@@ -12,7 +12,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError, DiskError, DiskFullError, DiskMissingError
 from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.errors import AppendError, StorageFullError
-from moldau.log.moving import Move, Stage
+from moldau.log.move import Move, Stage
 from moldau.log.state import Notice
 from moldau.runtime.directory_host import DirectoryHost, LogListener
 
@@ -324,7 +324,7 @@ class LogMoves:
             raise
         del self._copying[partition]
         copying.ended.set()
-        self._listener.stored(partition, move.finish())
+        self._listener.note_durable(partition, move.finish())
         self._notice(target, partition, f"was moved here from {source.root}")
         if folder is not None:
             source.remove_later([folder], delay_ms / 1000)

@@ -16,7 +16,7 @@ from moldau.log.directory import LogDirectory
 from moldau.log.folders import FolderState, remarked_name
 from moldau.log.identity import MetaProperties
 from moldau.log.index_pages import PageCache
-from moldau.log.opening import Opened, open_partition
+from moldau.log.opened_partition import Opened, open_partition
 from moldau.log.state import Notice
 from moldau.log.survey import Survey, claim, survey
 from moldau.runtime.directory_lock import DirectoryLock

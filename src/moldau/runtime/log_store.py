@@ -10,7 +10,7 @@ from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
 from moldau.log.config import DAY_MS, FSYNC, Durability, LogConfig
 from moldau.log.errors import (
     AppendError,
@@ -57,8 +57,8 @@ class StoreSettings:
 class LogStore:
     """The logs by partition, wherever they are.
 
-    Per wake-up: any number of appends, then one `write`. The listener hears when something is
-    stored. `AppendError` says why something cannot be done; it never breaks anything else.
+    Per wake-up: any number of appends, then one `write`. The listener hears when more is
+    durable. `AppendError` says why something cannot be done; it never breaks anything else.
     """
 
     def __init__(
@@ -189,14 +189,16 @@ class LogStore:
             self._staged[partition] = host, log
         return appended
 
-    def append_stored(self, partition: TopicPartition, data: Buffer, batches: list[Batch]) -> None:
-        """Stage batches as a follower; see `PartitionLog.append_stored`."""
+    def append_assigned(
+        self, partition: TopicPartition, data: Buffer, batches: list[Batch]
+    ) -> None:
+        """Stage batches as a follower; see `PartitionLog.append_assigned`."""
         host = self._places[partition]
         log = host.core.get(partition)
         host.admit(len(data))
         host.guard(lambda: host.core.make_folder(partition))
         self._now = self._now or self._context.clock()
-        log.append_stored(data, batches, now=self._now)
+        log.append_assigned(data, batches, now=self._now)
         self._staged[partition] = host, log
 
     def write(self) -> dict[TopicPartition, AppendError]:
@@ -222,7 +224,7 @@ class LogStore:
                 continue
             host.core.note_change(partition, now)
             if self._context.durability is not FSYNC:
-                self._listener.stored(partition, log)
+                self._listener.note_durable(partition, log)
         for host in hosts:
             host.pool.wake()
         return failures

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Sequence
 
-from moldau.broker.ports import LogDirectory, LogSize
+from moldau.broker.ports import DescribedDirectory, LogSize
 from moldau.kernel.ids import TopicPartition
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
@@ -33,10 +33,10 @@ class LogWatch:
         self._registration = registration
         self._store = store
 
-    def stored(self, partition: TopicPartition, log: PartitionLog) -> None:
-        """More of a log may count as stored."""
+    def note_durable(self, partition: TopicPartition, log: PartitionLog) -> None:
+        """More of a log may be durable."""
         if self._replicas is not None:
-            self._replicas.stored(partition, log)
+            self._replicas.note_durable(partition, log)
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
         """A log has taken another's place."""
@@ -68,7 +68,7 @@ class Directories:
         self._store = store
         self._broken_roots = broken_roots
 
-    def describe(self) -> Sequence[LogDirectory]:
+    def describe(self) -> Sequence[DescribedDirectory]:
         """Return all of them, with their logs."""
         described = [_offline(root) for root in self._broken_roots]
         for host in self._store.hosts:
@@ -85,7 +85,7 @@ class Directories:
             usable = -1 if host.space is None else host.space.free_bytes
             path = os.path.abspath(host.root)
             described.append(
-                LogDirectory(
+                DescribedDirectory(
                     path, is_online=True, total_bytes=total, usable_bytes=usable, logs=logs
                 )
             )
@@ -103,6 +103,6 @@ class Directories:
         self._store.move(partition, path)
 
 
-def _offline(root: str) -> LogDirectory:
+def _offline(root: str) -> DescribedDirectory:
     path = os.path.abspath(root)
-    return LogDirectory(path, is_online=False, total_bytes=-1, usable_bytes=-1, logs=())
+    return DescribedDirectory(path, is_online=False, total_bytes=-1, usable_bytes=-1, logs=())

@@ -17,11 +17,11 @@ from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import CorruptLogError
+from moldau.log.extents import Isolation
 from moldau.log.index_pages import PageCache
 from moldau.log.partition import PartitionLog
-from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
-from moldau.log.scanning import read_whole
+from moldau.log.segment_scan import read_whole
 from moldau.log.state import Notice, SegmentMaker
 from moldau.metadata.snapshot import SUFFIX, SnapshotId, find_snapshot_id
 from moldau.runtime.formatting import METADATA_FOLDER
@@ -102,7 +102,7 @@ class MetadataLog:
     def append(self, data: bytes, now: Instant) -> None:
         """Append one batch, which is written but not synced when this returns."""
         batches = list(read_batches(data))
-        self.log.append_stored(data, batches, now=now)
+        self.log.append_assigned(data, batches, now=now)
         self.log.write()
         self.last_timestamp = batches[-1].max_timestamp
 

@@ -11,7 +11,7 @@ SECONDS: Final = (
 """The buckets of times: from a request in memory to a long poll."""
 
 
-Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+MetricKind: TypeAlias = Literal["counter", "gauge", "histogram"]
 
 
 class Metric(Protocol):
@@ -47,7 +47,7 @@ class Gauge:
         yield "", "", self._read()
 
 
-class Table:
+class MetricTable:
     """Values by their labels, all read when somebody looks: what comes and goes needs no care."""
 
     __slots__ = ("_read",)
@@ -96,7 +96,7 @@ class Metrics:
 
     def __init__(self) -> None:
         # For each name its kind, its help, and its metrics by their labels.
-        self._families: dict[str, tuple[Kind, str, dict[str, Metric]]] = {}
+        self._families: dict[str, tuple[MetricKind, str, dict[str, Metric]]] = {}
         self._others: list[Callable[[], Iterator[str]]] = []
 
     def counter(self, name: str, about: str, **labels: str) -> Counter:
@@ -110,13 +110,17 @@ class Metrics:
         self._add(name, "gauge", about, labels, Gauge(read))
 
     def table(
-        self, name: str, kind: Kind, about: str, read: Callable[[], Iterable[tuple[str, float]]]
+        self,
+        name: str,
+        kind: MetricKind,
+        about: str,
+        read: Callable[[], Iterable[tuple[str, float]]],
     ) -> None:
         """Add what has values for many things; `read` returns labels, as rendered, and values.
 
         It is walked over several turns of the loop, so it must not walk what may change meanwhile.
         """
-        self._add(name, kind, about, {}, Table(read))
+        self._add(name, kind, about, {}, MetricTable(read))
 
     def histogram(self, name: str, about: str, **labels: str) -> Histogram:
         """Add a histogram of seconds."""
@@ -133,7 +137,7 @@ class Metrics:
         return "".join(self.lines())
 
     def _add(
-        self, name: str, kind: Kind, about: str, labels: dict[str, str], metric: Metric
+        self, name: str, kind: MetricKind, about: str, labels: dict[str, str], metric: Metric
     ) -> None:
         family = self._families.setdefault(name, (kind, about, {}))
         assert family[:2] == (kind, about), f"{name} is two different things"

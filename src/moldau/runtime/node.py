@@ -19,9 +19,9 @@ from moldau.log.identity import MetaProperties
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
-from moldau.metadata.settings.listeners import Listener as Address
-from moldau.metadata.settings.listeners import listeners_of
+from moldau.metadata.settings.listeners import ListenerSetting, listeners_of
 from moldau.replication.replicas import Replicas
+from moldau.runtime.broker_logs import BrokerLogs
 from moldau.runtime.client_metrics import measure_clients
 from moldau.runtime.coordinator_metrics import measure_coordinators
 from moldau.runtime.coordinator_watch import CoordinatorWatch
@@ -41,7 +41,6 @@ from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.metrics_server import MetricsServer
 from moldau.runtime.node_metrics import measure_applier, measure_cleaner, measure_logs
-from moldau.runtime.partition_reader import PartitionReader
 from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
 from moldau.runtime.request_watch import RequestWatch
@@ -98,7 +97,7 @@ class Node:
         self._make_listener = listener
         self.settings = broker_settings(self._layers)
         self.metrics = Metrics()
-        self.addresses: tuple[Address, ...] = ()
+        self.addresses: tuple[ListenerSetting, ...] = ()
         """Where clients are served, with real ports."""
         self.metrics_address = ""
         """Where metrics are served; empty if they are not."""
@@ -221,7 +220,7 @@ class Node:
             controller=metadata.controller,
             environment=self._environment,
             replicas=Replicas(settings.node_id, self._is_known),
-            logs=PartitionReader(self._store, self.flush),
+            logs=BrokerLogs(self._store, self.flush),
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
             shard_watch=CoordinatorWatch(self.metrics),

@@ -1,4 +1,4 @@
-"""The quorum's member on the event loop: its log, group commit, and what is committed."""
+"""The quorum's member on the event loop: its log, its sync rounds, and what is committed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,13 +6,13 @@ from typing import Protocol
 
 from moldau.consensus.events import (
     AppendBatch,
-    Committed,
-    Effect,
-    Event,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
     Propose,
+    QuorumCommitted,
+    QuorumEffect,
+    QuorumEvent,
     SaveElection,
     SnapshotWritten,
     Start,
@@ -25,7 +25,7 @@ from moldau.consensus.member import QuorumMember
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskFailedError, DiskFullError
 from moldau.kernel.ids import Offset, TopicPartition
-from moldau.log.commit import Commit, PartitionCommit
+from moldau.log.sync_round import PartitionSync, SyncRound
 from moldau.runtime.metadata_log import MetadataLog
 from moldau.runtime.sync_pool import SyncPool
 
@@ -110,10 +110,10 @@ class QuorumHost:
 
     # Effects.
 
-    def _handle(self, event: Event) -> bool:
+    def _handle(self, event: QuorumEvent) -> bool:
         return all(self._perform(effect) for effect in self.member.handle(event, self._clock()))
 
-    def _perform(self, effect: Effect) -> bool:
+    def _perform(self, effect: QuorumEffect) -> bool:
         match effect:
             case SaveElection(election):
                 # At the start, and once more in a cluster's life: the loop may wait for it.
@@ -127,7 +127,7 @@ class QuorumHost:
                 return self._append(data)
             case LeaderChanged(leader_id):
                 self.leader_id = leader_id
-            case Committed(high_watermark):
+            case QuorumCommitted(high_watermark):
                 self.log.log.advance_high_watermark(high_watermark)
                 self._listener.committed(high_watermark)
             case MoveLogStart(to):
@@ -144,42 +144,42 @@ class QuorumHost:
             return False
         return True
 
-    # Group commit.
+    # Sync rounds.
 
     def _wake(self) -> None:
         if self._in_memory:
             # What was appended is as safe as it gets; its caller has not returned yet.
-            self._loop.call_soon(self._note_stored)
+            self._loop.call_soon(self._note_durable)
         else:
             self.pool.wake()
 
-    def _note_stored(self) -> None:
-        self._handle(Synced(self.log.log.stored_offset))
+    def _note_durable(self) -> None:
+        self._handle(Synced(self.log.log.durable_offset))
 
-    def take_commit(self) -> Commit | None:
+    def take_round(self) -> SyncRound | None:
         """Return what is to be synced now."""
         log = self.log.log
         dirty = log.take_dirty(self._clock())
-        share = PartitionCommit(METADATA_PARTITION, log, dirty)
+        share = PartitionSync(METADATA_PARTITION, log, dirty)
         names = () if dirty.directory is None else (dirty.directory,)
-        commit = Commit(dirty.files, dirty.checkpoints, names, (share,))
-        if commit.is_empty:
+        sync_round = SyncRound(dirty.files, dirty.checkpoints, names, (share,))
+        if sync_round.is_empty:
             log.synced(dirty)
             return None
-        return commit
+        return sync_round
 
-    def committed(self, commit: Commit) -> None:
-        """Take note of a commit."""
-        for share in commit.partitions:
+    def synced(self, sync_round: SyncRound) -> None:
+        """Take note of a round."""
+        for share in sync_round.partitions:
             share.log.synced(share.dirty)
 
-    def told(self, _commit: Commit) -> None:
-        """Tell of a commit."""
-        self._note_stored()
+    def announce(self, _sync_round: SyncRound) -> None:
+        """Announce what a round has made durable."""
+        self._note_durable()
 
-    def put_back(self, commit: Commit, _error: DiskFullError) -> None:
+    def put_back(self, sync_round: SyncRound, _error: DiskFullError) -> None:
         """Try again; nothing is answered until then."""
-        for share in commit.partitions:
+        for share in sync_round.partitions:
             share.log.put_back(share.dirty)
         self._loop.call_later(RETRY_SECONDS, self.pool.wake)
 

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from moldau.controller.commands import Heartbeat, RegisterBroker, RegisterController
+from moldau.controller.commands import BrokerHeartbeat, RegisterBroker, RegisterController
 from moldau.kernel.ids import Offset
 from moldau.metadata.features import CONTROLLER_REGISTRATIONS, OPENED
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import (
     PROTOCOLS,
-    Listener,
+    ListenerSetting,
     advertised_listeners_of,
     controller_listener_of,
 )
@@ -52,7 +52,7 @@ class Registration:
 
     async def register(
         self,
-        listeners: Sequence[Listener],
+        listeners: Sequence[ListenerSetting],
         log_dirs: Sequence[bytes],
         *,
         incarnation_id: bytes,
@@ -138,7 +138,7 @@ class Registration:
             if isinstance(answer, ErrorCode) or answer.error_code or answer.should_shut_down:
                 return
 
-    def _heartbeat(self, *, want_shut_down: bool = False) -> Heartbeat:
+    def _heartbeat(self, *, want_shut_down: bool = False) -> BrokerHeartbeat:
         request = BrokerHeartbeatRequest(
             broker_id=self._settings.node_id,
             broker_epoch=self.broker_epoch,
@@ -146,14 +146,18 @@ class Registration:
             want_shut_down=want_shut_down,
             offline_log_dirs=list(self._offline),
         )
-        return Heartbeat(request)
+        return BrokerHeartbeat(request)
 
 
-def _advertised(settings: BrokerSettings, listeners: Sequence[Listener]) -> Sequence[Listener]:
+def _advertised(
+    settings: BrokerSettings, listeners: Sequence[ListenerSetting]
+) -> Sequence[ListenerSetting]:
     """Return where other nodes find this one: real ports, and names where they are set."""
     told = {each.name: each for each in advertised_listeners_of(settings) or ()}
     return [
-        Listener(each.name, told[each.name].host, told[each.name].port or each.port, each.protocol)
+        ListenerSetting(
+            each.name, told[each.name].host, told[each.name].port or each.port, each.protocol
+        )
         if each.name in told
         else each
         for each in listeners

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from moldau.controller.commands import AlterConfigs, Command, CreateTopics, IncrementalAlterConfigs
+from moldau.controller.commands import AlterConfigs, CreateTopics, IncrementalAlterConfigs
 from moldau.controller.create_topics import in_slices
+from moldau.coordination.command import Command
 from moldau.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from moldau.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from moldau.protocol.messages.incremental_alter_configs import (
@@ -16,7 +17,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
 AT_ONCE_MAX = 25
 
 
-class Slices(NamedTuple):
+class CommandSlices(NamedTuple):
     """What one large command is cut into."""
 
     commands: Iterator[Command[Any]]
@@ -24,18 +25,18 @@ class Slices(NamedTuple):
     """Makes one answer of those to the commands."""
 
 
-def slices_of(command: Command[Any]) -> Slices | None:
+def slices_of(command: Command[Any]) -> CommandSlices | None:
     """Cut a command that is about many things which do not depend on each other.
 
     None: it is small enough, or cannot be cut.
     """
     match command:
         case CreateTopics(request=request) if len(request.topics) > AT_ONCE_MAX:
-            return Slices(in_slices(command, AT_ONCE_MAX), partial(_join_created, request))
+            return CommandSlices(in_slices(command, AT_ONCE_MAX), partial(_join_created, request))
         case AlterConfigs(request=request) if len(request.resources) > AT_ONCE_MAX:
-            return Slices(_slices_of_put(request), _join_put)
+            return CommandSlices(_slices_of_put(request), _join_put)
         case IncrementalAlterConfigs(request=request) if len(request.resources) > AT_ONCE_MAX:
-            return Slices(_slices_of_changes(request), _join_changes)
+            return CommandSlices(_slices_of_changes(request), _join_changes)
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""Group commit: the threads that sync one log directory, and their way back to the event loop."""
+"""Sync rounds: the threads that sync one log directory, and their way back to the event loop."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,26 +9,26 @@ from time import perf_counter
 from typing import Protocol
 
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError, DiskFullError, DiskMissingError
-from moldau.log.commit import Commit
+from moldau.log.sync_round import SyncRound
 
 # Syncs of different files share the file system's journal commits when they run at once: 64 files
 # on ext4 took 21 ms one after the other, 10 ms by four threads, 7 ms by eight, 6 ms by sixteen.
 THREADS = 8
 
 
-class CommitSource(Protocol):
-    """Who knows what is to be synced; all of this is called on the event loop."""
+class SyncSource(Protocol):
+    """Knows what is to be synced; its methods are called on the event loop."""
 
-    def take_commit(self) -> Commit | None:
+    def take_round(self) -> SyncRound | None:
         """Return everything that gathered, None if there is nothing."""
 
-    def committed(self, commit: Commit, /) -> None:
-        """It is on the device. Only take note: the next commit waits for this."""
+    def synced(self, sync_round: SyncRound, /) -> None:
+        """It is on the device. Only take note: the next round waits for this."""
 
-    def told(self, commit: Commit, /) -> None:
-        """Tell everybody who waited for it; the device is busy again already."""
+    def announce(self, sync_round: SyncRound, /) -> None:
+        """Run what waited for the round; the device is busy again already."""
 
-    def put_back(self, commit: Commit, error: DiskFullError, /) -> None:
+    def put_back(self, sync_round: SyncRound, error: DiskFullError, /) -> None:
         """There was no room; `wake` when it may be tried again."""
 
     def failed(self, error: DiskError, /) -> None:
@@ -36,7 +36,7 @@ class CommitSource(Protocol):
 
 
 class SyncPool:
-    """Runs the group commit of one log directory: idle, syncing, or stopped.
+    """Runs the sync rounds of one log directory: idle, syncing, or stopped.
 
         idle     wake       -> syncing   what has gathered, if anything
         syncing  wake       -> syncing   what changes now gathers for the next one
@@ -54,15 +54,15 @@ class SyncPool:
     def __init__(
         self,
         disk: Disk,
-        source: CommitSource,
+        source: SyncSource,
         *,
         call_soon: Callable[[Callable[[], object]], object],
         threads: int = THREADS,
     ) -> None:
-        self.commits = 0
-        self.seconds = 0.0  # spent in commits
+        self.rounds = 0
+        self.seconds = 0.0  # spent in rounds
         self.measured: Callable[[float], None] = _ignore
-        """Told of the seconds that each commit took."""
+        """Told of the seconds that each round took."""
         self._disk = disk
         self._source = source
         self._call_soon = call_soon
@@ -73,17 +73,17 @@ class SyncPool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a commit is under way."""
+        """Whether a round is under way."""
         return self._is_busy
 
     def wake(self) -> None:
         """Something is to be synced; call it once for all that one wake-up has written."""
         if self._is_busy or self._is_stopped:
             return
-        commit = self._source.take_commit()
-        if commit is not None:
+        sync_round = self._source.take_round()
+        if sync_round is not None:
             self._is_busy = True
-            self._begin(_Run(self._disk, commit))
+            self._begin(_Run(self._disk, sync_round))
 
     def close(self) -> None:
         """Wait for the sync that runs. What it did is not reported any more."""
@@ -107,36 +107,36 @@ class SyncPool:
         self._is_busy = False
         if self._is_stopped:
             return
-        self.commits += 1
+        self.rounds += 1
         self.seconds += seconds
         self.measured(seconds)
         match run.error:
             case None:
-                self._source.committed(run.commit)
+                self._source.synced(run.sync_round)
                 self.wake()
-                self._source.told(run.commit)
+                self._source.announce(run.sync_round)
             case DiskFullError() as error:
-                self._source.put_back(run.commit, error)
+                self._source.put_back(run.sync_round, error)
             case error:
                 self._is_stopped = True
                 self._source.failed(error)
 
 
 class _Run:
-    """One commit on its way through the threads: files, then replacements, then directories."""
+    """One round on its way through the threads: files, then replacements, then directories."""
 
-    def __init__(self, disk: Disk, commit: Commit) -> None:
+    def __init__(self, disk: Disk, sync_round: SyncRound) -> None:
         self.started = perf_counter()
-        self.commit = commit
+        self.sync_round = sync_round
         self.error: DiskError | None = None
         self._lock = Lock()
         self._left = 0
         self._todo: deque[Callable[[], None]] = deque()
         self._stages: deque[list[Callable[[], None]]] = deque(
             [
-                [partial(disk.sync, path) for path in commit.files],
-                [partial(disk.replace, path, data) for path, data in commit.replacements],
-                [partial(disk.sync_directory, path) for path in commit.directories],
+                [partial(disk.sync, path) for path in sync_round.files],
+                [partial(disk.replace, path, data) for path, data in sync_round.replacements],
+                [partial(disk.sync_directory, path) for path in sync_round.directories],
             ]
         )
 

@@ -1,1 +1,1 @@
-"""Share groups' records: who has which one locked, how often it was delivered, what is done."""
+"""Share groups' records: which member has each locked, how often it was delivered, what is done."""

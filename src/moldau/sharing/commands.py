@@ -3,14 +3,25 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
-from moldau.coordination.machine import Effect
+from moldau.coordination.command import Command, Done
+from moldau.coordination.decision import Effect
 from moldau.kernel.ids import Offset
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import StateBatch
-from moldau.sharing.stored_state import UNSET, ShareKey
 
 
 @dataclass(frozen=True, slots=True)
-class InitializeState:
+class Summary:
+    """What describes a state; by default one that was never written."""
+
+    state_epoch: int = 0
+    leader_epoch: int = 0
+    start_offset: int = UNSET
+    delivery_complete_count: int = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeState(Command[Done]):
     """Begin a state anew; an epoch that is older than the known one is refused."""
 
     key: ShareKey
@@ -19,22 +30,22 @@ class InitializeState:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadState:
-    """Ask for a `ShareState`; a leader that asks with its epoch fences those before it."""
+class ReadState(Command[ShareState]):
+    """Ask for a state; a leader that asks with its epoch fences those before it."""
 
     key: ShareKey
     leader_epoch: int = UNSET
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSummary:
-    """Ask for a `ShareState`, None if there is none."""
+class ReadSummary(Command[Summary]):
+    """Ask for what describes a state."""
 
     key: ShareKey
 
 
 @dataclass(frozen=True, slots=True)
-class WriteState:
+class WriteState(Command[Done]):
     """Tell what has changed."""
 
     key: ShareKey
@@ -46,14 +57,14 @@ class WriteState:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteState:
+class DeleteState(Command[Done]):
     """Forget a state, if there is one."""
 
     key: ShareKey
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetTopics:
+class ForgetTopicStates(Command[Done]):
     """Forget the states of topics that are gone."""
 
     topic_ids: Set[bytes]
@@ -64,18 +75,3 @@ class DeleteBefore(Effect):
     """Nothing before an offset of the coordinator's partition is needed any more."""
 
     offset: Offset
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The answer where there is nothing to say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The answer to `ReadSummary`."""
-
-    state_epoch: int = 0
-    leader_epoch: int = 0
-    start_offset: int = UNSET
-    delivery_complete_count: int = UNSET

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Limits(NamedTuple):
+class ShareLimits(NamedTuple):
     """How much of a partition may be on its way, how often and for how long."""
 
     in_flight_max: int
@@ -20,7 +20,7 @@ class Limits(NamedTuple):
         return max(2, (self.delivery_count_max + 1) // 2)
 
 
-class Wish(NamedTuple):
+class AcquisitionWish(NamedTuple):
     """How much a member asks for."""
 
     records_max: int

@@ -1,13 +1,16 @@
 """The coordinator of shares: one machine for each partition of __share_group_state."""
 
-from collections.abc import Callable, Hashable
-from dataclasses import replace
-from typing import Any, Final, Protocol
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from moldau.coordination.machine import Decision, SetTimer, Ticket
+from moldau.coordination.command import DONE, Answer, Command, Done, Ticket
+from moldau.coordination.decision import Decision, SetTimer, UnaskedDecision
+from moldau.coordination.machine import DecisionTable
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.clock import Instant
-from moldau.kernel.ids import Offset, ProducerId
+from moldau.kernel.ids import Offset, ProducerId, TopicId
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
@@ -15,17 +18,19 @@ from moldau.protocol.stored import share_group_state as stored
 from moldau.sharing.commands import (
     DeleteBefore,
     DeleteState,
-    Done,
-    ForgetTopics,
+    ForgetTopicStates,
     InitializeState,
     ReadState,
     ReadSummary,
     Summary,
     WriteState,
 )
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState, tombstone, update_record
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState, tombstone, update_record
 
-_TIDY: Final = "tidy"
+
+@dataclass(frozen=True, slots=True)
+class PruneTimer:
+    """It is time to delete what is before the oldest snapshot that counts."""
 
 
 class ShareContext(Protocol):
@@ -55,13 +60,18 @@ class ShareMachine:
         """Where the last snapshot of each is."""
         self._end = Offset(0)
 
-    def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:  # noqa: ARG002
+    def decide(
+        self, command: Command[Answer], ticket: Ticket[Answer], now: Instant
+    ) -> Decision[Answer]:
         """Decide one of `commands`."""
-        return _DECIDE[type(command)](self, command, now)
+        return DECISIONS.decide(self, command, ticket, now)
 
-    def expire(self, key: Hashable, now: Instant) -> Decision:
+    def expire(self, key: Hashable, now: Instant) -> UnaskedDecision:
+        """Decide what follows from the only timer."""
+        return DECISIONS.expire(self, key, now)
+
+    def prune(self, _timer: PruneTimer, now: Instant) -> UnaskedDecision:
         """Have what is not needed deleted, and make more of it not needed."""
-        assert key == _TIDY, "there is one timer"
         needed = min(self._snapshots.values(), default=self._end)
         return Decision(
             [
@@ -82,13 +92,13 @@ class ShareMachine:
             key for key, state in self._states.items() if now.wall_ms - state.written_ms >= cold_ms
         ]
 
-    def loaded(self, now: Instant) -> Decision:
+    def loaded(self, now: Instant) -> UnaskedDecision:
         """Begin to tidy up."""
         return Decision(effects=[self._timer(now)])
 
     def _timer(self, now: Instant) -> SetTimer:
         interval_ms = self._context.settings.share_coordinator_state_topic_prune_interval_ms
-        return SetTimer(_TIDY, now.monotonic + interval_ms / 1000)
+        return SetTimer(PruneTimer(), now.monotonic + interval_ms / 1000)
 
     # What was recorded.
 
@@ -102,7 +112,7 @@ class ShareMachine:
         """Apply a record."""
         self._end = Offset(offset + 1)
         if isinstance(key, stored.ShareSnapshotKey):
-            share = ShareKey(key.group_id, key.topic_id, key.partition)  # type: ignore[arg-type]
+            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
             self._update_counts.pop(share, None)
             if value is None:
                 self._states.pop(share, None)
@@ -113,7 +123,7 @@ class ShareMachine:
                 self._snapshots[share] = offset
         elif isinstance(key, stored.ShareUpdateKey) and value is not None:
             assert isinstance(value, stored.ShareUpdateValue)
-            share = ShareKey(key.group_id, key.topic_id, key.partition)  # type: ignore[arg-type]
+            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
             # Without its snapshot an update says nothing: that was deleted, with a tombstone.
             if (state := self._states.get(share)) is not None:
                 self._states[share] = state.updated(value)
@@ -124,7 +134,9 @@ class ShareMachine:
 
     # What is asked.
 
-    def initialize(self, command: InitializeState, now: Instant) -> Decision:
+    def initialize(
+        self, command: InitializeState, _ticket: Ticket[Done], now: Instant
+    ) -> Decision[Done]:
         """Begin a state."""
         self._check(command.key)
         known = self._states.get(command.key)
@@ -138,9 +150,11 @@ class ShareMachine:
             created_ms=now.wall_ms,
             written_ms=now.wall_ms,
         )
-        return Decision([state.snapshot(command.key)], Done(), is_pure=True)
+        return Decision([state.snapshot(command.key)], DONE, is_pure=True)
 
-    def read(self, command: ReadState, now: Instant) -> Decision:
+    def read(
+        self, command: ReadState, _ticket: Ticket[ShareState], now: Instant
+    ) -> Decision[ShareState]:
         """Tell a state, to a leader that is not fenced."""
         state = self._checked(command.key, "Read", command.leader_epoch)
         if command.leader_epoch in (UNSET, state.leader_epoch):
@@ -153,10 +167,13 @@ class ShareMachine:
             state.delivery_complete_count,
             (),
         )
-        return replace(self.write(write, now), response=state)
+        return Decision([self._written(write, now)], state, is_pure=True)
 
-    def write(self, command: WriteState, now: Instant) -> Decision:
+    def write(self, command: WriteState, _ticket: Ticket[Done], now: Instant) -> Decision[Done]:
         """Take what a leader tells."""
+        return Decision([self._written(command, now)], DONE, is_pure=True)
+
+    def _written(self, command: WriteState, now: Instant) -> StoredRecord:
         key = command.key
         state = self._checked(key, "Write", command.leader_epoch)
         if UNSET != command.state_epoch < state.state_epoch:
@@ -169,18 +186,18 @@ class ShareMachine:
         )
         updates_max = self._context.settings.share_coordinator_snapshot_update_records_per_snapshot
         if self._update_counts.get(key, 0) >= updates_max:
-            record = self._snapshot_of(state.changed(*told), now).snapshot(key)
-        else:
-            record = update_record(key, state.snapshot_epoch, *told)
-        return Decision([record], Done(), is_pure=True)
+            return self._snapshot_of(state.changed(*told), now).snapshot(key)
+        return update_record(key, state.snapshot_epoch, *told)
 
-    def delete(self, command: DeleteState, now: Instant) -> Decision:  # noqa: ARG002
+    def delete(self, command: DeleteState, _ticket: Ticket[Done], _now: Instant) -> Decision[Done]:
         """Forget a state."""
         self._check(command.key)
         known = command.key in self._states
-        return Decision([tombstone(command.key)] if known else (), Done())
+        return Decision([tombstone(command.key)] if known else (), DONE)
 
-    def summarize(self, command: ReadSummary, now: Instant) -> Decision:  # noqa: ARG002
+    def summarize(
+        self, command: ReadSummary, _ticket: Ticket[Summary], _now: Instant
+    ) -> Decision[Summary]:
         """Tell what describes a state."""
         self._check(command.key)
         state = self._states.get(command.key)
@@ -195,10 +212,12 @@ class ShareMachine:
             )
         )
 
-    def forget(self, command: ForgetTopics, now: Instant) -> Decision:  # noqa: ARG002
+    def forget(
+        self, command: ForgetTopicStates, _ticket: Ticket[Done], _now: Instant
+    ) -> Decision[Done]:
         """Forget topics that are gone."""
         gone = [key for key in self._states if key.topic_id in command.topic_ids]
-        return Decision([tombstone(key) for key in gone], Done(), is_atomic=False)
+        return Decision([tombstone(key) for key in gone], DONE, is_atomic=False)
 
     def _check(self, key: ShareKey) -> None:
         if key.partition < 0:
@@ -243,11 +262,14 @@ _TEXTS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "There is no such partition.",
 }
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
-    InitializeState: ShareMachine.initialize,
-    ReadState: ShareMachine.read,
-    WriteState: ShareMachine.write,
-    DeleteState: ShareMachine.delete,
-    ReadSummary: ShareMachine.summarize,
-    ForgetTopics: ShareMachine.forget,
-}
+DECISIONS: Final = DecisionTable[ShareMachine](
+    {
+        InitializeState: ShareMachine.initialize,
+        ReadState: ShareMachine.read,
+        WriteState: ShareMachine.write,
+        DeleteState: ShareMachine.delete,
+        ReadSummary: ShareMachine.summarize,
+        ForgetTopicStates: ShareMachine.forget,
+    },
+    {PruneTimer: ShareMachine.prune},
+)

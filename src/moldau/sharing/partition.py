@@ -1,4 +1,4 @@
-"""A partition as a share group sees it: which records are whose, and which are done."""
+"""A partition as a share group sees it: which member has which records, and which are done."""
 
 from collections.abc import Iterable, Sequence
 from itertools import count
@@ -6,24 +6,24 @@ from itertools import count
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.acquiring import acquire
-from moldau.sharing.limits import Limits, Wish
+from moldau.sharing.acquisition import acquire
+from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.states import (
     Acknowledgement,
-    AcknowledgeType,
+    AcknowledgementKind,
     Acquired,
-    Fetched,
+    FetchedBatches,
     RecordState,
     StateBatch,
     StateWrite,
 )
-from moldau.sharing.window import NO_WRITE, Run, Window
+from moldau.sharing.window import NO_WRITE, Run, ShareWindow
 
 _BECOMES = {
-    AcknowledgeType.GAP: RecordState.ARCHIVED,
-    AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
-    AcknowledgeType.RELEASE: RecordState.AVAILABLE,
-    AcknowledgeType.REJECT: RecordState.ARCHIVED,
+    AcknowledgementKind.GAP: RecordState.ARCHIVED,
+    AcknowledgementKind.ACCEPT: RecordState.ACKNOWLEDGED,
+    AcknowledgementKind.RELEASE: RecordState.AVAILABLE,
+    AcknowledgementKind.REJECT: RecordState.ARCHIVED,
 }
 
 
@@ -36,7 +36,7 @@ class SharePartition:
 
     Where there is a dead letter topic, `archiving` comes before `archived`, except for gaps.
 
-    What leaves `acquired` because a member says so is stored first: the `StateWrite` that is
+    What leaves `acquired` because a member says so is recorded first: the `StateWrite` that is
     returned has to be answered with `written`. What a timeout releases counts at once, and its
     write may fail: then a record is delivered once more after a restart.
     """
@@ -45,7 +45,7 @@ class SharePartition:
         self, start_offset: Offset, state_epoch: int, batches: Iterable[StateBatch] = ()
     ) -> None:
         self.state_epoch = state_epoch
-        self._window = Window(start_offset)
+        self._window = ShareWindow(start_offset)
         self._writes = count(NO_WRITE + 1)
         for batch in batches:
             self._load(batch)
@@ -54,7 +54,7 @@ class SharePartition:
     def _load(self, batch: StateBatch) -> None:
         window = self._window
         if batch.first > window.end:
-            # Acquired before the restart, and nothing was heard of it: nobody has it now.
+            # Acquired before the restart, and nothing was heard of it: no member has it now.
             last = Offset(batch.first - 1)
             window.append(Run(window.end, last, RecordState.AVAILABLE, 0))
         first = max(batch.first, window.end)
@@ -70,7 +70,7 @@ class SharePartition:
 
     @property
     def end_offset(self) -> Offset:
-        """Behind the last record that anybody ever got."""
+        """Behind the last record that any member ever got."""
         return self._window.end
 
     @property
@@ -80,7 +80,7 @@ class SharePartition:
 
     @property
     def next_fetch_offset(self) -> Offset:
-        """Where to read what somebody may have."""
+        """Where to read what a member may get."""
         for run in self._window:
             if run.is_available:
                 return run.first
@@ -95,7 +95,7 @@ class SharePartition:
         """Return what is known of all records between start and end."""
         return [run.batch() for run in self._window]
 
-    def can_acquire(self, limits: Limits) -> bool:
+    def can_acquire(self, limits: ShareLimits) -> bool:
         """Whether there may be something for a member, if the log has it."""
         return self.next_fetch_offset < self.end_offset or len(self._window) < limits.in_flight_max
 
@@ -104,10 +104,10 @@ class SharePartition:
     def acquire(
         self,
         member_id: str,
-        fetched: Fetched,
+        fetched: FetchedBatches,
         *,
-        wish: Wish,
-        limits: Limits,
+        wish: AcquisitionWish,
+        limits: ShareLimits,
         now: float,
     ) -> list[Acquired]:
         """Lock records for a member, of those that were read for it."""
@@ -126,12 +126,12 @@ class SharePartition:
         member_id: str,
         acknowledgements: Sequence[Acknowledgement],
         *,
-        limits: Limits,
+        limits: ShareLimits,
         now: float,
     ) -> StateWrite | None:
         """Take what a member says of its records, all or, with a `Refusal`, nothing of it.
 
-        None: there is nothing to be stored, as for locks that were only renewed.
+        None: there is nothing to be recorded, as for locks that were only renewed.
         """
         said = [
             piece
@@ -142,25 +142,25 @@ class SharePartition:
         changed = []
         for first, last, kind in said:
             for run in self._window.within(first, last):
-                if kind is AcknowledgeType.RENEW:
+                if kind is AcknowledgementKind.RENEW:
                     run.lock_until = now + limits.lock_seconds
                 else:
                     run.state = _BECOMES[kind]
-                    if kind is AcknowledgeType.REJECT and limits.has_dead_letters:
+                    if kind is AcknowledgementKind.REJECT and limits.has_dead_letters:
                         run.state = RecordState.ARCHIVING
                     changed.append(run)
-        return self._stored_first(changed, limits)
+        return self._recorded_first(changed, limits)
 
-    def release(self, member_id: str, limits: Limits) -> StateWrite | None:
+    def release(self, member_id: str, limits: ShareLimits) -> StateWrite | None:
         """Give back what a member has: it is gone."""
         runs = [run for run in self._locked() if run.member_id == member_id]
         for run in runs:
             run.state = RecordState.AVAILABLE
-        return self._stored_first(runs, limits)
+        return self._recorded_first(runs, limits)
 
     def _checked(
-        self, member_id: str, said: Acknowledgement, limits: Limits
-    ) -> list[tuple[Offset, Offset, AcknowledgeType]]:
+        self, member_id: str, said: Acknowledgement, limits: ShareLimits
+    ) -> list[tuple[Offset, Offset, AcknowledgementKind]]:
         window = self._window
         if not window.runs:
             raise Refusal(
@@ -173,7 +173,7 @@ class SharePartition:
                     ErrorCode.INVALID_REQUEST,
                     f"The {which} offset is behind all that was ever acquired.",
                 )
-        if AcknowledgeType.RENEW in said.types and not limits.may_renew:
+        if AcknowledgementKind.RENEW in said.types and not limits.may_renew:
             raise Refusal(
                 ErrorCode.INVALID_RECORD_STATE,
                 "This group does not let locks be renewed.",
@@ -187,7 +187,7 @@ class SharePartition:
 
     # What happens.
 
-    def expire(self, limits: Limits, now: float) -> StateWrite | None:
+    def expire(self, limits: ShareLimits, now: float) -> StateWrite | None:
         """Take away what was locked for too long."""
         runs = [run for run in self._locked() if run.lock_until <= now]
         for run in runs:
@@ -199,18 +199,18 @@ class SharePartition:
         return write
 
     def log_begins_at(self, log_start: Offset) -> None:
-        """Give up what the log has no more, whoever has it."""
+        """Give up what the log has no more, acquired or not."""
         if log_start > self.start_offset:
             self._window.begin_at(log_start)
             self._window.drop_done()
 
-    def written(self, number: int, *, is_stored: bool) -> None:
+    def written(self, number: int, *, is_recorded: bool) -> None:
         """A write has an outcome: what it says counts, or the locks are as they were."""
         if number == NO_WRITE:
             return
         for run in self._window:
             if run.write == number:
-                if is_stored:
+                if is_recorded:
                     run.settle(run.state)
                 else:
                     run.state = RecordState.ACQUIRED
@@ -250,7 +250,7 @@ class SharePartition:
     def _locked(self) -> Iterable[Run]:
         return (run for run in self._window if run.state is RecordState.ACQUIRED and not run.write)
 
-    def _stored_first(self, runs: Sequence[Run], limits: Limits) -> StateWrite | None:
+    def _recorded_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
         if not runs:
             return None
         number = next(self._writes)
@@ -270,7 +270,7 @@ class SharePartition:
         )
 
 
-def _released(run: Run, limits: Limits) -> RecordState:
+def _released(run: Run, limits: ShareLimits) -> RecordState:
     if run.delivery_count < limits.delivery_count_max:
         return RecordState.AVAILABLE
     return RecordState.ARCHIVING if limits.has_dead_letters else RecordState.ARCHIVED
@@ -291,7 +291,7 @@ def _check_owner(run: Run, member_id: str) -> None:
         raise Refusal(ErrorCode.INVALID_RECORD_STATE, "Another member has acquired the records.")
 
 
-def _pieces(said: Acknowledgement) -> Iterable[tuple[Offset, Offset, AcknowledgeType]]:
+def _pieces(said: Acknowledgement) -> Iterable[tuple[Offset, Offset, AcknowledgementKind]]:
     """Give what is said of consecutive offsets together."""
     if len(said.types) == 1:
         yield said.first, said.last, said.types[0]

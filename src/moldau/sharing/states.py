@@ -1,4 +1,4 @@
-"""What may be said of records that a share group reads, as it is stored and as clients say it."""
+"""What may be said of records that a share group reads, as it is recorded and as clients say it."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -8,21 +8,21 @@ from moldau.kernel.ids import Offset
 
 
 class RecordState(IntEnum):
-    """Where a record is on its way; the numbers are stored."""
+    """Where a record is on its way; the numbers are recorded."""
 
     AVAILABLE = 0
-    ACQUIRED = 1  # never stored: a lock does not outlive its leader
+    ACQUIRED = 1  # never recorded: a lock does not outlive its leader
     ACKNOWLEDGED = 2
     ARCHIVING = 3  # given up, and on its way to a dead letter topic
     ARCHIVED = 4
 
     @property
     def is_final(self) -> bool:
-        """Whether nobody gets the record any more."""
+        """Whether no member gets the record any more."""
         return self >= RecordState.ACKNOWLEDGED
 
 
-class AcknowledgeType(IntEnum):
+class AcknowledgementKind(IntEnum):
     """What a member says of a record that it got."""
 
     GAP = 0  # there was none at this offset
@@ -46,20 +46,20 @@ class StateBatch(NamedTuple):
         return self.delivery_count, self.state
 
 
-class Span(NamedTuple):
+class ShareSpan(NamedTuple):
     """Consecutive offsets, both ends included."""
 
     first: Offset
     last: Offset
 
 
-class Fetched(NamedTuple):
+class FetchedBatches(NamedTuple):
     """What was read of a log for a share group."""
 
     offset: Offset
     """Where reading began."""
-    batches: Sequence[Span]
-    aborted: Sequence[Span] = ()
+    batches: Sequence[ShareSpan]
+    aborted: Sequence[ShareSpan] = ()
     """Batches among them that the group must not see."""
 
 
@@ -76,11 +76,11 @@ class Acknowledgement(NamedTuple):
 
     first: Offset
     last: Offset
-    types: tuple[AcknowledgeType, ...]
+    types: tuple[AcknowledgementKind, ...]
 
 
 class StateWrite(NamedTuple):
-    """What has to be stored of a share partition."""
+    """What has to be recorded of a share partition."""
 
     number: int
     """By which the partition knows it when it is told the outcome; 0 if nothing waits for that."""

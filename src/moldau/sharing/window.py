@@ -8,7 +8,7 @@ from moldau.kernel.ids import Offset
 from moldau.sharing.states import RecordState, StateBatch
 
 NO_WRITE = 0
-NOBODY = ""
+NO_MEMBER = ""
 
 _DONE = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
@@ -36,36 +36,36 @@ class Run:
         self.last = last
         self.state = state
         self.delivery_count = delivery_count
-        self.member_id = NOBODY
-        """Who has it acquired."""
+        self.member_id = NO_MEMBER
+        """The member that has it acquired."""
         self.lock_until = 0.0
         """When it is taken from its member, if that says nothing."""
         self.write = NO_WRITE
-        """While a change is being stored its number; `state` is what it changes to."""
+        """While a change is being recorded its number; `state` is what it changes to."""
         self.is_dying = False
-        """Whether somebody is about to put it into a dead letter topic."""
+        """Whether it is on its way into a dead letter topic."""
 
     def __len__(self) -> int:
         return self.last - self.first + 1
 
     @property
     def is_available(self) -> bool:
-        """Whether somebody may have it."""
+        """Whether a member may get it."""
         return self.state is RecordState.AVAILABLE and not self.write
 
     @property
     def is_done(self) -> bool:
-        """Whether nobody will get it any more, for certain."""
+        """Whether no member will get it any more, for certain."""
         return self.state in _DONE and not self.write
 
     def settle(self, state: RecordState) -> None:
-        """Be in a state that nobody has it in."""
+        """Enter a state in which no member has it."""
         self.state = state
-        self.member_id = NOBODY
+        self.member_id = NO_MEMBER
         self.write = NO_WRITE
 
     def batch(self) -> StateBatch:
-        """Return it as it is stored."""
+        """Return it as it is recorded."""
         return StateBatch(self.first, self.last, self.state, self.delivery_count)
 
     def split(self, at: Offset) -> "Run":
@@ -80,7 +80,7 @@ class Run:
         return rest
 
 
-class Window:
+class ShareWindow:
     """Runs without holes between them, from `start` up to, not including, `end`."""
 
     __slots__ = ("end", "runs", "start")

@@ -16,7 +16,7 @@ from moldau.kernel.disk import (
     path_parts,
 )
 from moldau.simulation.cached_file import CachedFile
-from moldau.simulation.names import Directory, Names, Node, files_below
+from moldau.simulation.names import Directory, DiskNode, Names, files_below
 
 
 class PowerLostError(BaseException):
@@ -230,7 +230,7 @@ class SimulatedDisk:
                     return True
         return False
 
-    def _remove_tree(self, parent: Directory, name: str, node: Node) -> None:
+    def _remove_tree(self, parent: Directory, name: str, node: DiskNode) -> None:
         if isinstance(node, Directory):
             for child_name, child in sorted(node.shown.items()):
                 self._remove_tree(node, child_name, child)
@@ -242,13 +242,13 @@ class SimulatedDisk:
             raise ValueError("the log directory itself has no name in it")
         return self._directory("/".join(parts[:-1])), parts[-1]
 
-    def _find(self, path: str) -> Node | None:
+    def _find(self, path: str) -> DiskNode | None:
         if not path:
             return self._names.root
         parent, name = self._parent(path)
         return parent.shown.get(name)
 
-    def _get(self, path: str) -> Node:
+    def _get(self, path: str) -> DiskNode:
         node = self._find(path)
         if node is None:
             raise DiskMissingError(path, "is not there")

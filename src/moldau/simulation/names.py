@@ -11,12 +11,12 @@ class Directory:
     """The names in one directory: those that are shown, and those on the device."""
 
     def __init__(self) -> None:
-        self.shown: dict[str, Node] = {}
-        self.durable: dict[str, Node] = {}
+        self.shown: dict[str, DiskNode] = {}
+        self.durable: dict[str, DiskNode] = {}
 
 
-Node: TypeAlias = Directory | CachedFile
-Edit: TypeAlias = tuple[Directory, str, Node | None]
+DiskNode: TypeAlias = Directory | CachedFile
+NameEdit: TypeAlias = tuple[Directory, str, DiskNode | None]
 
 
 class Names:
@@ -31,9 +31,9 @@ class Names:
     def __init__(self, *, is_journaled: bool = True) -> None:
         self.root = Directory()
         self._is_journaled = is_journaled
-        self._pending: list[tuple[Edit, ...]] = []
+        self._pending: list[tuple[NameEdit, ...]] = []
 
-    def change(self, *edits: Edit) -> None:
+    def change(self, *edits: NameEdit) -> None:
         """Give names to nodes, or take them away, all at once."""
         for directory, name, node in edits:
             _set(directory.shown, name, node)
@@ -76,7 +76,7 @@ class Names:
                 node.crash(random)
 
 
-def files_below(node: Node) -> Iterator[CachedFile]:
+def files_below(node: DiskNode) -> Iterator[CachedFile]:
     """Yield the files at and below a node."""
     if isinstance(node, CachedFile):
         yield node
@@ -85,12 +85,12 @@ def files_below(node: Node) -> Iterator[CachedFile]:
             yield from files_below(child)
 
 
-def _write(edits: tuple[Edit, ...]) -> None:
+def _write(edits: tuple[NameEdit, ...]) -> None:
     for directory, name, node in edits:
         _set(directory.durable, name, node)
 
 
-def _set(names: dict[str, Node], name: str, node: Node | None) -> None:
+def _set(names: dict[str, DiskNode], name: str, node: DiskNode | None) -> None:
     if node is None:
         names.pop(name, None)
     else:

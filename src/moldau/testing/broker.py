@@ -14,11 +14,11 @@ from moldau.testing.clock import Clock
 from moldau.testing.faults import Faults
 from moldau.testing.hosted_node import BrokerFailedError
 from moldau.testing.port import HOST, ReservedPort
-from moldau.testing.running import NOT_HERE, Running
+from moldau.testing.running import NOT_HERE, BrokerLoop
 
 __all__ = ["Broker", "BrokerFailedError"]
 
-Settings = Mapping[str, object]
+SettingValues = Mapping[str, object]
 
 DEFAULTS: Final = {
     # A test waits for nothing that a cluster of many would wait for.
@@ -47,11 +47,13 @@ class Broker:
     client; processes that are forked from the test can use it, too.
     """
 
-    def __init__(self, *, settings: Settings | None = None, data: str | Path | None = None) -> None:
+    def __init__(
+        self, *, settings: SettingValues | None = None, data: str | Path | None = None
+    ) -> None:
         self._settings = _own_settings(settings or {})
         self._data = None if data is None else Path(data)
         self._port: ReservedPort | None = None
-        self._running = Running()
+        self._running = BrokerLoop()
         self.clock = Clock(self._running)
         """The broker's time, which a test can move."""
         self.faults = Faults(self._running)
@@ -106,7 +108,7 @@ class Broker:
         self._running.call(restart)
 
     def settings(
-        self, settings: Settings | None = None, /, **named: object
+        self, settings: SettingValues | None = None, /, **named: object
     ) -> AbstractContextManager[object]:
         """Change broker configs, which restarts the broker with what it has.
 
@@ -157,7 +159,7 @@ class Broker:
         return self.create_topic(partitions=partitions, configs=dotted)
 
     def create_topic(
-        self, name: str | None = None, *, partitions: int = 1, configs: Settings | None = None
+        self, name: str | None = None, *, partitions: int = 1, configs: SettingValues | None = None
     ) -> str:
         """Create a topic and return its name, a random one by default.
 
@@ -187,14 +189,14 @@ class Broker:
         return DEFAULTS | kept | where | self._settings
 
 
-def _own_settings(settings: Settings) -> dict[str, str]:
+def _own_settings(settings: SettingValues) -> dict[str, str]:
     """Return settings that a test may choose; `ValueError` for others."""
     if refused := sorted(OWN & set(settings)):
         raise ValueError(f"{', '.join(refused)}: chosen by the fixture; `data` is the directory")
     return _texts(settings)
 
 
-def _texts(settings: Settings) -> dict[str, str]:
+def _texts(settings: SettingValues) -> dict[str, str]:
     """Return values as Kafka writes them."""
     return {name: _text(value) for name, value in settings.items()}
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from moldau.kernel.durations import Duration, seconds_of
-from moldau.testing.running import Running
+from moldau.testing.running import BrokerLoop
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -11,7 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Clock:
     """The time that the broker goes by; that of the test and of its clients stays what it is."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: BrokerLoop) -> None:
         self._running = running
 
     def now(self) -> datetime:

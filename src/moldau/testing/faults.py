@@ -14,11 +14,11 @@ from moldau.testing.request_faults import (
     DelayAnswer,
     DropAnswer,
     DropRequest,
-    Effect,
     Fail,
+    FaultEffect,
     Rule,
 )
-from moldau.testing.running import Running
+from moldau.testing.running import BrokerLoop
 
 _NO_ROOM: Final = Thresholds(low_bytes=1 << 62, reserve_bytes=1 << 62, slack_bytes=0)
 
@@ -59,7 +59,7 @@ class Faults:
     faults fit a request, the oldest one hits it.
     """
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: BrokerLoop) -> None:
         self._running = running
 
     def drop(self, api: str, *, nth: int = 1, times: int | None = 1, hang_up: bool = True) -> Fault:
@@ -139,7 +139,7 @@ class Faults:
 
         self._running.call(clear())
 
-    def _add(self, api: str, effect: Effect, nth: int, times: int | None) -> Fault:
+    def _add(self, api: str, effect: FaultEffect, nth: int, times: int | None) -> Fault:
         if nth < 1:
             raise ValueError(f"nth={nth}: requests are counted from 1")
         if times is not None and times < 1:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from moldau.broker.router import Router
-from moldau.metadata.settings.listeners import Listener as Address
+from moldau.metadata.settings.listeners import ListenerSetting as Address
 from moldau.runtime.client_socket import ClientSocket
 from moldau.runtime.event_loop import LoopEnvironment
 from moldau.runtime.listener import Listener
 from moldau.runtime.listening_sockets import open_sockets
 from moldau.runtime.metrics import Metrics
-from moldau.testing.request_faults import FaultyRouter, Rules
+from moldau.testing.request_faults import FaultRules, FaultyRouter
 
 
 class FaultyListener(Listener):
@@ -25,7 +25,7 @@ class FaultyListener(Listener):
         on_turn: Callable[[], None],
         metrics: Metrics,
         environment: LoopEnvironment,
-        rules: Rules,
+        rules: FaultRules,
     ) -> None:
         super().__init__(FaultyRouter(router, rules), on_turn, metrics, environment)
         self._rules = rules

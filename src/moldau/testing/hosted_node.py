@@ -17,7 +17,7 @@ from moldau.runtime.formatting import Memory
 from moldau.runtime.node import Node
 from moldau.testing.faulty_listener import FaultyListener
 from moldau.testing.movable_time import MovableEnvironment
-from moldau.testing.request_faults import Rules
+from moldau.testing.request_faults import FaultRules
 
 
 class BrokerFailedError(Exception):
@@ -32,7 +32,7 @@ class HostedNode:
 
     def __init__(self, data: Path | None) -> None:
         self.environment = MovableEnvironment()
-        self.rules = Rules(self.environment)
+        self.rules = FaultRules(self.environment)
         self._data = data
         self._memory = Memory()
 

@@ -17,13 +17,13 @@ from moldau.pipelines.session import get_session
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Query, Source
 from moldau.pipelines.streams.run_options import RunOptions, run_with
-from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.sources import ClusterOptions
 from moldau.pipelines.streams.tables import TopicTable
 from moldau.pipelines.streams.time_records import TIME_HEADER
 from moldau.pipelines.streams.waves import in_waves
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
-from moldau.testing.broker import Broker, Settings
+from moldau.testing.broker import Broker, SettingValues
 from moldau.testing.reading import read_committed
 from moldau.testing.rows import decode_row, encode_lone_key, encode_row, encode_time, read_time
 
@@ -54,7 +54,11 @@ class Pipeline:
     """
 
     def __init__(
-        self, declaration: Declaration, *, partitions: int = 1, settings: Settings | None = None
+        self,
+        declaration: Declaration,
+        *,
+        partitions: int = 1,
+        settings: SettingValues | None = None,
     ) -> None:
         self._declare = _declare_again(declaration)
         self._partitions = partitions
@@ -206,7 +210,7 @@ class Pipeline:
         source = self._source(topic)
         if source.key_schema is None:
             raise PipelineError(f"topic {topic} is no table of app {self.app.name}: it has no key")
-        return TopicTable(self.app.spark, Cluster(self.broker.bootstrap_servers, {}), source)
+        return TopicTable(self.app.spark, ClusterOptions(self.broker.bootstrap_servers, {}), source)
 
     def rows(self, topic: str) -> list[Any]:
         """Return what was written to a topic: JSON as Python has it, None for a tombstone."""

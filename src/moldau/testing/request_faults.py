@@ -17,7 +17,7 @@ Handle = Callable[[], None]
 """Have the broker handle the request after all."""
 
 
-class Effect(Protocol):
+class FaultEffect(Protocol):
     """What becomes of a request that a fault has hit."""
 
     def apply(self, router: "FaultyRouter", call: Call, message: "Incoming") -> None:
@@ -29,7 +29,7 @@ class Rule:
     """Hits the requests of an API from the `nth` on, so many `times`."""
 
     api_key: int
-    effect: Effect
+    effect: FaultEffect
     nth: int
     times: int | None
     seen: int = 0
@@ -43,14 +43,14 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Rules:
+class FaultRules:
     """All faults of a broker, whichever node runs just now; used on its loop alone."""
 
     environment: LoopEnvironment
     rules: list[Rule] = field(default_factory=list)
     is_refusing: bool = False
 
-    def find_effect(self, api_key: int) -> Effect | None:
+    def find_effect(self, api_key: int) -> FaultEffect | None:
         """Count a request for all rules; return what the first that hits it does."""
         covering = [rule for rule in self.rules if rule.api_key == api_key and rule.covers_next()]
         if not covering:
@@ -73,7 +73,7 @@ class FaultyRouter(Router):
 
     __slots__ = ("rules",)
 
-    def __init__(self, router: Router, rules: Rules) -> None:
+    def __init__(self, router: Router, rules: FaultRules) -> None:
         super().__init__(router.broker, router.watch, router.served)
         self.rules = rules
 
@@ -89,7 +89,7 @@ class FaultyRouter(Router):
         except ProtocolError as error:
             self.hang_up(call, error)
 
-    def _find_effect(self, frame: Frame) -> Effect | None:
+    def _find_effect(self, frame: Frame) -> FaultEffect | None:
         served = self.served.get(frame.api_key)
         if served is None or not served.first <= frame.api_version <= served.last:
             return None

@@ -14,7 +14,7 @@ T = TypeVar("T")
 NOT_HERE: Final = "the broker does not run in this process: use `with Broker() as broker:`"
 
 
-class Running:
+class BrokerLoop:
     """What a broker, its clock and its faults share: the way to the loop, while there is one."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Running:
             self._hosted.listener.forget()
 
 
-_all: weakref.WeakSet[Running] = weakref.WeakSet()
+_all: weakref.WeakSet[BrokerLoop] = weakref.WeakSet()
 
 
 def _forget_all() -> None:

@@ -1,1 +1,1 @@
-"""Transactions: who may write in one, which partitions it wrote to, and how it ended."""
+"""Transactions: the producer of each, the partitions that it wrote to, and how it ended."""

@@ -1,49 +1,58 @@
 """What a coordinator of transactions can be asked, what it answers, and what it wants done."""
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from moldau.coordination.machine import Effect, Producer
+from moldau.coordination.command import Answer, Command, Done
+from moldau.coordination.decision import Effect
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
+from moldau.transactions.transaction import Transaction
 
 
 class ProducerIdNeeded(Refusal):
-    """The command needs a producer id that nobody else has: submit it again with one."""
+    """The command needs a new producer id: submit it again with one."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "No producer id is to be had.")
 
 
 @dataclass(frozen=True, slots=True)
-class InitProducer:
-    """Give a transactional id's producer an epoch of its own; the answer is `Initialized`."""
+class IdentifiedCommand(Command[Answer]):
+    """A command that may need a producer id; the broker has the controller give it one."""
 
-    transactional_id: str
-    timeout_ms: int
-    expected: Producer | None = None
-    """Who the producer was before, if it says so (KIP-360)."""
-    keeps_prepared: bool = False
-    """Whether an open transaction is to be left open, for its owner to decide (KIP-939)."""
-    fresh_id: ProducerId | None = None
+    fresh_id: ProducerId | None = field(default=None, kw_only=True)
 
 
 class Initialized(NamedTuple):
-    """Who the producer is from now on, and whose transaction is open."""
+    """A producer as it is from now on, and the one whose transaction is open."""
 
-    producer: Producer
-    ongoing: Producer | None = None
+    producer: ProducerIdentity
+    ongoing: ProducerIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitions:
-    """Have partitions in the transaction, which begins with the first; the answer is `DONE`."""
+class InitProducer(IdentifiedCommand[Initialized]):
+    """Give a transactional id's producer an epoch of its own."""
 
     transactional_id: str
-    producer: Producer
+    timeout_ms: int
+    expected: ProducerIdentity | None = None
+    """The producer's id and epoch before, if it says them (KIP-360)."""
+    keeps_prepared: bool = False
+    """Whether an open transaction is to be left open, for its owner to decide (KIP-939)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions(Command[Done]):
+    """Have partitions in the transaction, which begins with the first."""
+
+    transactional_id: str
+    producer: ProducerIdentity
     partitions: AbstractSet[TopicPartition]
     client_version: int
     may_wait: bool = False
@@ -51,64 +60,49 @@ class AddPartitions:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyPartitions:
-    """Ask for the partitions that are not in the transaction; the answer is a set."""
+class VerifyPartitions(Command[AbstractSet[TopicPartition]]):
+    """Ask for the partitions that are not in the transaction."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     partitions: AbstractSet[TopicPartition]
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction:
-    """Commit or abort; the answer is the `Producer` to go on with."""
+class EndTransaction(IdentifiedCommand[ProducerIdentity]):
+    """Commit or abort; the answer is the producer to go on with."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     is_commit: bool
     client_version: int
-    fresh_id: ProducerId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AbortTimedOut:
+class AbortTimedOut(IdentifiedCommand[Done]):
     """Abort a transaction that took too long, if it is still open."""
 
     transactional_id: str
-    fresh_id: ProducerId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CompleteTransaction:
+class CompleteTransaction(Command[Done]):
     """Take note that every partition of a prepared transaction has its marker."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransaction:
-    """Ask for a `Transaction`."""
+class DescribeTransaction(Command[Transaction]):
+    """Ask for what is known of a transactional id."""
 
     transactional_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class ListTransactions:
-    """Ask for all `Transaction`s of the partition."""
-
-
-Identified: TypeAlias = InitProducer | EndTransaction | AbortTimedOut
-"""Commands that may need a producer id."""
-
-
-class Answer(Enum):
-    """What there is to say when there is no more to say."""
-
-    DONE = "done"
-
-
-DONE: Final = Answer.DONE
+class ListTransactions(Command[Sequence[Transaction]]):
+    """Ask for what is known of all transactional ids of the partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +110,7 @@ class WriteMarkers(Effect):
     """End a prepared transaction in its partitions, then submit `CompleteTransaction`."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     is_commit: bool
     transaction_version: int
     partitions: AbstractSet[TopicPartition]
@@ -124,6 +118,6 @@ class WriteMarkers(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Submit(Effect):
-    """Have a command decided that nobody waits for."""
+    """Have a command decided whose answer is of no use."""
 
     command: AbortTimedOut

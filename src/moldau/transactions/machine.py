@@ -1,23 +1,20 @@
 """The coordinator of transactions: one machine for each partition of __transaction_state."""
 
-from collections.abc import Callable, Hashable
-from typing import Any, Final
+from collections.abc import Hashable
+from typing import Final
 
-from moldau.coordination.machine import Decision, Effect, Ticket
+from moldau.coordination.command import Answer, Command, Ticket
+from moldau.coordination.decision import Decision, Effect, UnaskedDecision
+from moldau.coordination.machine import DecisionTable
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.transaction_state import TransactionLogKey, TransactionLogValue
 from moldau.transactions import commands
-from moldau.transactions.adding import decide_add, decide_verify
 from moldau.transactions.context import TransactionContext
-from moldau.transactions.ending import (
-    decide_complete,
-    decide_end,
-    decide_timed_out,
-    markers_of,
-)
-from moldau.transactions.expiring import (
+from moldau.transactions.description import decide_describe, decide_list
+from moldau.transactions.end import decide_complete, decide_end, decide_timed_out, markers_of
+from moldau.transactions.expiry import (
     IdsDue,
     TimeoutsDue,
     WaitedLong,
@@ -27,10 +24,10 @@ from moldau.transactions.expiring import (
     look_for_ids,
     timeout_effects,
 )
-from moldau.transactions.initializing import decide_init
+from moldau.transactions.initialization import decide_init
+from moldau.transactions.partitions import decide_add, decide_verify
 from moldau.transactions.records import transaction_of
 from moldau.transactions.shelf import TransactionShelf
-from moldau.transactions.showing import decide_describe, decide_list
 from moldau.transactions.state import TransactionState
 
 
@@ -40,15 +37,17 @@ class TransactionMachine:
     def __init__(self, context: TransactionContext) -> None:
         self.shelf = TransactionShelf(context)
 
-    def decide(self, command: object, ticket: Ticket, now: Instant) -> Decision:
+    def decide(
+        self, command: Command[Answer], ticket: Ticket[Answer], now: Instant
+    ) -> Decision[Answer]:
         """Decide a command."""
-        return _DECIDE[type(command)](self.shelf, command, ticket, now)
+        return DECISIONS.decide(self.shelf, command, ticket, now)
 
-    def expire(self, key: Hashable, now: Instant) -> Decision:
+    def expire(self, key: Hashable, now: Instant) -> UnaskedDecision:
         """Decide what follows from a timer."""
-        return _EXPIRE[type(key)](self.shelf, key, now)
+        return DECISIONS.expire(self.shelf, key, now)
 
-    def loaded(self, now: Instant) -> Decision:
+    def loaded(self, now: Instant) -> UnaskedDecision:
         """Go on with what was decided and not completed, and with what has time left."""
         effects: list[Effect] = [look_for_ids(self.shelf, now)]
         for known in self.shelf.transactions.values():
@@ -74,22 +73,23 @@ class TransactionMachine:
         self.shelf.transactions[key.transactional_id] = transaction_of(key, value)
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
-        """Nothing: nobody writes to this topic in a transaction."""
+        """Nothing: this topic is not written to in transactions."""
 
 
-_DECIDE: Final[dict[type[Any], Callable[..., Decision]]] = {
-    commands.InitProducer: decide_init,
-    commands.AddPartitions: decide_add,
-    commands.VerifyPartitions: decide_verify,
-    commands.EndTransaction: decide_end,
-    commands.AbortTimedOut: decide_timed_out,
-    commands.CompleteTransaction: decide_complete,
-    commands.DescribeTransaction: decide_describe,
-    commands.ListTransactions: decide_list,
-}
-
-_EXPIRE: Final[dict[type[Any], Callable[..., Decision]]] = {
-    TimeoutsDue: expire_timeouts,
-    IdsDue: expire_ids,
-    WaitedLong: expire_waits,
-}
+DECISIONS: Final = DecisionTable[TransactionShelf](
+    {
+        commands.InitProducer: decide_init,
+        commands.AddPartitions: decide_add,
+        commands.VerifyPartitions: decide_verify,
+        commands.EndTransaction: decide_end,
+        commands.AbortTimedOut: decide_timed_out,
+        commands.CompleteTransaction: decide_complete,
+        commands.DescribeTransaction: decide_describe,
+        commands.ListTransactions: decide_list,
+    },
+    {
+        TimeoutsDue: expire_timeouts,
+        IdsDue: expire_ids,
+        WaitedLong: expire_waits,
+    },
+)

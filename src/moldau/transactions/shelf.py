@@ -3,7 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import Producer, Ticket
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch
 from moldau.protocol.errors import ErrorCode
@@ -11,6 +11,7 @@ from moldau.transactions.context import TransactionContext
 from moldau.transactions.transaction import NO_EPOCH, Transaction
 
 if TYPE_CHECKING:
+    from moldau.coordination.command import Done, Ticket
     from moldau.transactions.commands import AddPartitions
 
 
@@ -25,8 +26,8 @@ class TransactionShelf:
         """When transactions time out (monotonic), those that have ended meanwhile as well."""
         self.looks_at = -inf
         """When those that are late are looked for the next time."""
-        self.waiting: dict[str, list[tuple[Ticket, AddPartitions]]] = {}
-        """Who waits for a prepared transaction to be completed, to begin the next one."""
+        self.waiting: dict[str, list[tuple[Ticket[Done], AddPartitions]]] = {}
+        """Requests that wait for a prepared transaction to be completed, to begin the next one."""
         self._last_epochs: dict[str, ProducerEpoch] = {}
 
     @property
@@ -59,7 +60,7 @@ class TransactionShelf:
         """Remember it, or that there is none.
 
         That comes before anything is recorded. If it is not, no harm is done: it is the epoch that
-        the producer has now, who may ask with it anyway.
+        the producer has now, which may ask with it anyway.
         """
         if epoch == NO_EPOCH:
             self._last_epochs.pop(transactional_id, None)
@@ -67,7 +68,7 @@ class TransactionShelf:
             self._last_epochs[transactional_id] = epoch
 
 
-def check_owner(known: Transaction, producer: Producer) -> None:
+def check_owner(known: Transaction, producer: ProducerIdentity) -> None:
     """Refuse a producer that is not, or no longer, the transaction's."""
     id_, epoch = known.owner
     if producer.id != id_:

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from moldau.coordination.machine import NO_PRODUCER, Producer
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.transactions.state import PREVIOUS, TransactionState
 
@@ -12,7 +12,7 @@ NO_EPOCH: Final = ProducerEpoch(-1)
 NO_TIME: Final = -1
 EPOCH_MAX: Final = ProducerEpoch((1 << 15) - 1)
 NEVER_MS: Final = (1 << 31) - 1
-"""The timeout of a transaction that somebody else decides about (KIP-939)."""
+"""The timeout of a transaction that an outside coordinator decides about (KIP-939)."""
 
 BUMPING: Final = 2
 """The version of transactions since which the epoch is bumped with every one of them (KIP-890)."""
@@ -41,23 +41,23 @@ class Transaction:
     its writer is gone, and another one has been given the right to end it (KIP-939)."""
     next_producer_epoch: ProducerEpoch = NO_EPOCH
     client_version: int = 0
-    """The version of transactions that the client spoke, or the cluster if nobody asked."""
+    """The version of transactions that the client spoke, or the cluster's if no client asked."""
 
     @property
-    def producer(self) -> Producer:
-        """Whose records are in the transaction."""
-        return Producer(self.producer_id, self.producer_epoch)
+    def producer(self) -> ProducerIdentity:
+        """The producer whose records are in the transaction."""
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the transaction was kept for somebody who knows how it ends."""
+        """Whether the transaction was kept for another producer to end it."""
         return self.state is TransactionState.ONGOING and self.next_producer_epoch != NO_EPOCH
 
     @property
-    def owner(self) -> Producer:
-        """Who may end the transaction: who writes it, unless it was kept for somebody else."""
+    def owner(self) -> ProducerIdentity:
+        """The producer that may end the transaction: its writer, unless it was kept for another."""
         if self.is_kept:
-            return Producer(self.next_producer_id, self.next_producer_epoch)
+            return ProducerIdentity(self.next_producer_id, self.next_producer_epoch)
         return self.producer
 
     @property
@@ -70,25 +70,18 @@ class Transaction:
         """Whether it never times out."""
         return self.timeout_ms == NEVER_MS
 
-    def to(self, state: TransactionState, now_ms: int, **changes: object) -> "Transaction":
+    def to(self, state: TransactionState, now_ms: int) -> "Transaction":
         """Return what follows, in another state or still in the same."""
         assert self.state in PREVIOUS[state], f"{self.state.shown} is followed by {state.shown}"
-        return replace(
-            self,
-            state=state,
-            update_ms=now_ms,
-            previous_producer_id=self.producer_id,
-            **changes,  # type: ignore[arg-type]
-        )
+        return replace(self, state=state, update_ms=now_ms, previous_producer_id=self.producer_id)
 
     def begun_with(
         self, partitions: AbstractSet[TopicPartition], client_version: int, now_ms: int
     ) -> "Transaction":
         """Return the transaction with more partitions; it begins with the first."""
         is_ongoing = self.state is TransactionState.ONGOING
-        return self.to(
-            TransactionState.ONGOING,
-            now_ms,
+        return replace(
+            self.to(TransactionState.ONGOING, now_ms),
             partitions=self.partitions | partitions,
             start_ms=self.start_ms if is_ongoing else now_ms,
             client_version=client_version,
@@ -101,18 +94,15 @@ class Transaction:
             if self.state.is_commit
             else TransactionState.COMPLETE_ABORT
         )
-        changes: dict[str, object] = {}
+        producer_id, epoch = self.producer_id, self.producer_epoch
         if self.next_producer_id != NO_PRODUCER:
-            epoch = self.next_producer_epoch
-            changes = {
-                "producer_id": self.next_producer_id,
-                "producer_epoch": ProducerEpoch(0) if epoch == NO_EPOCH else epoch,
-            }
-        return self.to(
-            state,
-            now_ms,
+            producer_id, epoch = self.next_producer_id, self.next_producer_epoch
+            epoch = ProducerEpoch(0) if epoch == NO_EPOCH else epoch
+        return replace(
+            self.to(state, now_ms),
+            producer_id=producer_id,
+            producer_epoch=epoch,
             partitions=frozenset(),
             next_producer_id=NO_PRODUCER,
             next_producer_epoch=NO_EPOCH,
-            **changes,
         )

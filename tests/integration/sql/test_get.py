@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import moldau as client
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.sql.serving.view_server import ViewServer
 from moldau.pipelines.views.announcing import announced, find_addresses
 from moldau.pipelines.views.asking import find_served
@@ -70,7 +70,7 @@ def test_windows_of_a_key_are_in_all_partitions(moldau: Broker) -> None:
 
 
 COLUMNS = (Column("user", "string", is_key=True), Column("city", "string"))
-USERS = Relation("users", Kind.TABLE, "users", COLUMNS)
+USERS = Relation("users", RelationKind.TABLE, "users", COLUMNS)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 import uvicorn
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog.ownership import Owner
-from moldau.pipelines.sql.serving.http_api import BODY_BYTES_MAX, Identity, make_app
+from moldau.pipelines.sql.catalog.ownership import ServiceOwner
+from moldau.pipelines.sql.serving.http_api import BODY_BYTES_MAX, ServerIdentity, make_app
 from moldau.pipelines.sql.serving.http_client import (
     ServerClient,
     ServerRefusedError,
@@ -31,7 +31,7 @@ DEADLINE_SECONDS = 30
 def _served(fakes: Fakes) -> Iterator[ServerClient]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        identity = Identity("default", Owner("castle", 11, address, 1_767_225_600_000))
+        identity = ServerIdentity("default", ServiceOwner("castle", 11, address, 1_767_225_600_000))
         executions = Executions()
         app = make_app(fakes.service(), identity, executions)
         config = uvicorn.Config(app, log_config=None, lifespan="off")
@@ -237,8 +237,8 @@ def test_the_description_has_every_route(client: ServerClient) -> None:
     assert status == 200
     assert description["openapi"] == "3.1.0"
     fakes = Fakes()
-    owner = Owner("castle", 11, "", 0)
-    app = make_app(fakes.service(), Identity("default", owner), Executions())
+    owner = ServiceOwner("castle", 11, "", 0)
+    app = make_app(fakes.service(), ServerIdentity("default", owner), Executions())
     paths = {route.path for route in app.routes}
     assert description["paths"].keys() == paths - {"/openapi.json"}
 

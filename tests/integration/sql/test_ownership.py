@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 import moldau as client
-from moldau.pipelines.sql.catalog.ownership import OwnedError, Owner, Ownership
+from moldau.pipelines.sql.catalog.ownership import OwnedError, Ownership, ServiceOwner
 from moldau.pipelines.sql.catalog.topic import CatalogTopic
 from moldau.testing import Broker
 
 SESSION_MS = 6_000
-FIRST = Owner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
-SECOND = Owner("bridge", 22, "http://127.0.0.1:2", 1_767_225_601_000)
+FIRST = ServiceOwner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
+SECOND = ServiceOwner("bridge", 22, "http://127.0.0.1:2", 1_767_225_601_000)
 HOLDER = """
 import sys
 from moldau.pipelines.sql.catalog.ownership import Owner, Ownership
@@ -52,7 +52,7 @@ def test_of_two_that_come_together_one_has_it(broker: Broker) -> None:
     results: queue.Queue[Ownership | OwnedError] = queue.Queue()
     lost: list[str] = []
 
-    def attempt(owner: Owner) -> None:
+    def attempt(owner: ServiceOwner) -> None:
         held = Ownership(
             broker.bootstrap_servers,
             "default",

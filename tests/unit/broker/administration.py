@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
-from moldau.broker.ports import LogDirectory, ShardWatch
+from moldau.broker.ports import DescribedDirectory, ShardWatch
 from moldau.kernel.ids import TopicPartition
 from moldau.metadata.features import LATEST_LEVEL
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
@@ -56,10 +56,10 @@ class Directories:
     """Log directories with what a test puts there."""
 
     def __init__(self) -> None:
-        self.all: list[LogDirectory] = []
+        self.all: list[DescribedDirectory] = []
         self.moves: list[tuple[TopicPartition, str]] = []
 
-    def describe(self) -> Sequence[LogDirectory]:
+    def describe(self) -> Sequence[DescribedDirectory]:
         return self.all
 
     def move(self, partition: TopicPartition, path: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.broker.calls import Call, Endpoint, Peer
-from moldau.broker.connection import Connection, ConnectionLimits
+from moldau.broker.connection import ClientConnection, ConnectionLimits
 from moldau.broker.router import PRODUCE, Router
 from moldau.broker.served import Served
 from moldau.kernel.clock import Instant
@@ -59,7 +59,7 @@ class Rig:
         router = Router(bare_broker(), self, served)
         peer = Peer("PLAINTEXT", "127.0.0.1", Endpoint("localhost", 9092))
         self.wakes = 0
-        self.connection = Connection(router, peer, limits, self.wake, self.left.extend)
+        self.connection = ClientConnection(router, peer, limits, self.wake, self.left.extend)
 
     def wake(self) -> None:
         self.wakes += 1

@@ -1,4 +1,4 @@
-from moldau.broker.deadlines import CROWD_MIN, Deadlines
+from moldau.broker.deadlines import CROWD_MIN, ExpiryQueue
 from tests.unit.broker.world import Environment
 
 
@@ -15,7 +15,7 @@ class Waiting:
 
 def test_each_expires_at_its_time():
     environment = Environment()
-    deadlines = Deadlines(environment)
+    deadlines = ExpiryQueue(environment)
     waiting = [Waiting(environment) for _ in range(3)]
     for at, each in zip((3.0, 1.0, 2.0), waiting, strict=True):
         deadlines.add(at, each)
@@ -26,7 +26,7 @@ def test_each_expires_at_its_time():
 
 def test_what_is_done_does_not_expire_and_does_not_stay():
     environment = Environment()
-    deadlines = Deadlines(environment)
+    deadlines = ExpiryQueue(environment)
     for _ in range(100 * CROWD_MIN):
         each = Waiting(environment)
         deadlines.add(100.0, each)
@@ -42,7 +42,7 @@ def test_what_is_done_does_not_expire_and_does_not_stay():
 
 def test_a_wrong_time_for_one_moves_no_other():
     environment = Environment()
-    deadlines = Deadlines(environment)
+    deadlines = ExpiryQueue(environment)
     late, early = Waiting(environment), Waiting(environment)
     deadlines.add(5.0, late)
     deadlines.add(-1.0, early)
@@ -54,7 +54,7 @@ def test_a_wrong_time_for_one_moves_no_other():
 
 def test_what_is_done_when_the_turn_ends_is_never_added():
     environment = Environment()
-    deadlines = Deadlines(environment)
+    deadlines = ExpiryQueue(environment)
     done, left = Waiting(environment), Waiting(environment)
     for each in (done, left):
         deadlines.add_if_left(3.0, each)
@@ -68,7 +68,7 @@ def test_what_is_done_when_the_turn_ends_is_never_added():
 
 def test_all_expire_at_once_those_of_this_turn_too():
     environment = Environment()
-    deadlines = Deadlines(environment)
+    deadlines = ExpiryQueue(environment)
     early, fresh = Waiting(environment), Waiting(environment)
     deadlines.add(3.0, early)
     deadlines.add_if_left(3.0, fresh)

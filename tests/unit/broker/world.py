@@ -8,7 +8,7 @@ from moldau._native.frames import FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.handlers.produce import handle_produce
-from moldau.broker.ports import Loaded, ShardWatch
+from moldau.broker.ports import LoadedPieces, ShardWatch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
@@ -141,9 +141,9 @@ class Logs:
             self.released += 1
 
         if self.is_slow:
-            self.waiting.append(lambda: then(Loaded(contents, release)))
+            self.waiting.append(lambda: then(LoadedPieces(contents, release)))
         else:
-            then(Loaded(contents, release))
+            then(LoadedPieces(contents, release))
 
     def delete_records(self, partition, before, then) -> None:
         start = self.logs[partition].log.delete_records(before)
@@ -332,14 +332,14 @@ class World:
                 self.replicas.failed(partition, error)
                 continue
             if self.durability is not Durability.FSYNC:
-                self.replicas.stored(partition, log.log)
+                self.replicas.note_durable(partition, log.log)
         self.broker.write_deadlines.settle()
 
     def sync(self) -> None:
         """The disk has synced everything."""
         for partition, log in self.logs.logs.items():
             log.sync()
-            self.replicas.stored(partition, log.log)
+            self.replicas.note_durable(partition, log.log)
         self.environment.run()
 
     def write(self, data: bytes | bytearray, index: int = 0, *, acks: int = -1, **fields):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from moldau.cli.frame import CommandError
-from moldau.cli.group_offsets import Target, make_plan, parse_place, places_of, within
+from moldau.cli.group_offsets import ResetTarget, make_plan, parse_place, places_of, within
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import KafkaError
 from moldau.client.group_descriptions import GroupDescription, GroupMember
@@ -60,27 +60,27 @@ def test_places() -> None:
 @pytest.mark.parametrize(
     ("target", "offsets"),
     [
-        (Target(to="earliest"), STARTS),
-        (Target(to="latest"), ENDS),
-        (Target(to="current"), {FIRST: 12, SECOND: 5}),
-        (Target(offset=11), {FIRST: 11, SECOND: 5}),
-        (Target(offset=3), {FIRST: 10, SECOND: 3}),
-        (Target(time_ms=100), STARTS),
-        (Target(time_ms=101), ENDS),
+        (ResetTarget(to="earliest"), STARTS),
+        (ResetTarget(to="latest"), ENDS),
+        (ResetTarget(to="current"), {FIRST: 12, SECOND: 5}),
+        (ResetTarget(offset=11), {FIRST: 11, SECOND: 5}),
+        (ResetTarget(offset=3), {FIRST: 10, SECOND: 3}),
+        (ResetTarget(time_ms=100), STARTS),
+        (ResetTarget(time_ms=101), ENDS),
     ],
 )
-def test_plans(admin: "Admin", target: Target, offsets: dict[TopicPartition, int]) -> None:
+def test_plans(admin: "Admin", target: ResetTarget, offsets: dict[TopicPartition, int]) -> None:
     plan = make_plan(admin, [FIRST, SECOND], target, {FIRST: 12})
     assert plan.offsets == offsets
     assert bool(plan.silent) == (target.time_ms == 101)
 
 
 def test_shifts_stay_inside(admin: "Admin") -> None:
-    assert make_plan(admin, [FIRST], Target(shift=-1), {FIRST: 12}).offsets == {FIRST: 11}
-    plan = make_plan(admin, [FIRST], Target(shift=-50), {FIRST: 12})
+    assert make_plan(admin, [FIRST], ResetTarget(shift=-1), {FIRST: 12}).offsets == {FIRST: 11}
+    plan = make_plan(admin, [FIRST], ResetTarget(shift=-50), {FIRST: 12})
     assert (plan.offsets, plan.moved) == ({FIRST: 10}, [FIRST])
     with pytest.raises(CommandError, match="t-1 since there is no current"):
-        make_plan(admin, [FIRST, SECOND], Target(shift=1), {FIRST: 12})
+        make_plan(admin, [FIRST, SECOND], ResetTarget(shift=1), {FIRST: 12})
 
 
 def test_a_partition_that_is_gone(admin: "Admin") -> None:

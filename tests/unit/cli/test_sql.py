@@ -9,7 +9,7 @@ import pytest
 from moldau.cli import main
 from moldau.cli.frame import CommandError
 from moldau.cli.sql import make_parser
-from moldau.cli.sql_answers import Printer
+from moldau.cli.sql_answers import AnswerPrinter
 from moldau.cli.sql_parts import check_installed, split_address
 from moldau.cli.sql_session import live_statements, only_asks
 from moldau.cli.sql_shell import history_file, is_enough
@@ -90,7 +90,7 @@ def answers(*rows: list[Any], note: str = "as of offset 7") -> list[dict[str, An
 def test_rows_wait_for_their_widths_unless_they_are_live() -> None:
     lines: list[str] = []
     notes: list[str] = []
-    printer = Printer(as_json=False, write=lines.append, note=notes.append, has_counts=True)
+    printer = AnswerPrinter(as_json=False, write=lines.append, note=notes.append, has_counts=True)
     *begin, end = answers(["ann", "1.00"], ["barbora", "2.00"])
     for each in begin:
         printer.take(each)
@@ -100,7 +100,7 @@ def test_rows_wait_for_their_widths_unless_they_are_live() -> None:
     assert notes == ["as of offset 7", "2 rows"]
 
     lines.clear()
-    live = Printer(as_json=False, live={1}, write=lines.append, note=notes.append)
+    live = AnswerPrinter(as_json=False, live={1}, write=lines.append, note=notes.append)
     for each in begin:
         live.take(each)
     assert lines == ["USER      TOTAL", "ann        1.00", "barbora    2.00"]
@@ -108,7 +108,7 @@ def test_rows_wait_for_their_widths_unless_they_are_live() -> None:
 
 def test_nothing_is_null_only_where_rows_are_data() -> None:
     lines: list[str] = []
-    printer = Printer(as_json=False, write=lines.append, note=lambda _: None)
+    printer = AnswerPrinter(as_json=False, write=lines.append, note=lambda _: None)
     columns = [{"name": each, "type": "string"} for each in ("column", "key", "type")]
     for engine in ("server", "local"):
         printer.take({"statement": 1, "columns": columns, "engine": engine})
@@ -123,7 +123,7 @@ def test_nothing_is_null_only_where_rows_are_data() -> None:
 
 
 def test_json_is_an_object_per_row(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = Printer(as_json=True, note=lambda _: None)
+    printer = AnswerPrinter(as_json=True, note=lambda _: None)
     for each in answers(["ann", "1.00"], [None, None]):
         printer.take(each)
     printer.take({"statement": 2, "message": "x is 1 now", "settings": {"x": "1"}})

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from moldau.cli.sql_completion import Names
+from moldau.cli.sql_completion import CompletionNames
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ class Server:
                 yield from ({"row": [each, None]} for each in rows)
 
 
-def complete(names: Names, text: str) -> list[str]:
+def complete(names: CompletionNames, text: str) -> list[str]:
     return [text[: len(text) - length] + found for found, length in names.matches(text)]
 
 
-def look(server: Server) -> Names:
-    names = Names(cast("ServerClient", server))
+def look(server: Server) -> CompletionNames:
+    names = CompletionNames(cast("ServerClient", server))
     names.refresh().join()
     return names
 

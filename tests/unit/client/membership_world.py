@@ -8,30 +8,30 @@ from moldau.client.classic_membership import ClassicMembership
 from moldau.client.consumer_membership import ConsumerMembership
 from moldau.client.errors import KafkaError, UnreachableError
 from moldau.client.member_metadata import decode_subscription
-from moldau.client.membership import Membership
+from moldau.client.membership import GroupMembership
 from moldau.client.membership_events import (
-    Answered,
-    Call,
+    AssignmentChange,
     CallBegan,
     CalledBack,
-    Change,
+    CallUser,
+    CommitRefused,
     CountsSeen,
-    Effect,
-    Event,
-    Fail,
+    FailPoll,
     FindCoordinator,
     FindCounts,
     FindNames,
     Gone,
-    Lost,
     MemberRules,
+    MembershipEffect,
+    MembershipEvent,
+    MembershipTick,
     NamesSeen,
     PollBegan,
     PollEnded,
-    Refused,
-    Send,
-    Subscribed,
-    Tick,
+    RequestAnswered,
+    RequestLost,
+    SendRequest,
+    TopicsSubscribed,
     Unsubscribed,
 )
 from moldau.kernel.ids import TopicPartition
@@ -67,7 +67,7 @@ RESPONSES: dict[type[Message], Callable[[ErrorCode], Message]] = {
 class Player:
     """A member, its user, and what its consumer reads."""
 
-    def __init__(self, world: "World", member: Membership) -> None:
+    def __init__(self, world: "World", member: GroupMembership) -> None:
         self.world = world
         self.member = member
         self.readable: frozenset[TopicPartition] = frozenset()
@@ -77,10 +77,10 @@ class Player:
         self.is_in = True
 
     @property
-    def call(self) -> Call | None:
+    def call(self) -> CallUser | None:
         return self.member.call
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: MembershipEvent) -> None:
         for effect in self.member.handle(event, self.world.now):
             self._perform(effect)
         if self.call is not None:
@@ -88,12 +88,12 @@ class Player:
         else:
             assert self.readable == self.member.owned, "the member is wrong about what is read"
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: MembershipEffect) -> None:
         match effect:
-            case Send(request):
+            case SendRequest(request):
                 self._check(request)
                 self.world.transit.append((self, request))
-            case Call():
+            case CallUser():
                 assert not self.is_told, "one callback at a time"
             case FindCounts() | FindNames():
                 self.questions.append(effect)
@@ -103,13 +103,13 @@ class Player:
                     self.world.transit.append((self, farewell))
             case FindCoordinator():
                 pass
-            case Fail(error):
+            case FailPoll(error):
                 raise AssertionError(f"told the user {error}")
 
-    def _check_call(self, call: Call) -> None:
+    def _check_call(self, call: CallUser) -> None:
         if self.is_told:
             assert call is self.told, "it changes while the user is told"
-        elif call.change is Change.ASSIGNED:
+        elif call.change is AssignmentChange.ASSIGNED:
             assert not call.partitions & self.readable, "assigned again before it was revoked"
         else:
             assert call.partitions <= self.readable, "revoked without having been assigned"
@@ -147,7 +147,7 @@ class Player:
                 self.tell(CallBegan())
                 continue
             self.is_told = False
-            if self.told.change is Change.ASSIGNED:
+            if self.told.change is AssignmentChange.ASSIGNED:
                 self.readable |= self.told.partitions
             else:
                 self.readable -= self.told.partitions
@@ -186,14 +186,14 @@ class World:
 
     def arrive(self) -> None:
         self._count += 1
-        member: Membership
+        member: GroupMembership
         if self.protocol == "consumer":
             member = ConsumerMembership(self.rules, self.chance.random, f"c{self._count}")
         else:
             member = ClassicMembership(self.rules, self.chance.random)
         player = Player(self, member)
         self.players.append(player)
-        player.tell(Subscribed(frozenset({TOPIC})))
+        player.tell(TopicsSubscribed(frozenset({TOPIC})))
 
     def read(self, reader: Player) -> None:
         """Check that nobody else reads the same who may."""
@@ -242,7 +242,7 @@ class World:
     def answer(self) -> None:
         if self.answers:
             player, request, answer = self.answers.pop(0)
-            player.tell(Answered(request, answer))
+            player.tell(RequestAnswered(request, answer))
 
     def lose_request(self) -> None:
         if self.transit and self.chance.random() < 0.3:
@@ -255,7 +255,7 @@ class World:
             self._lose(player, request)
 
     def _lose(self, player: Player, request: Message) -> None:
-        player.tell(Lost(request, UnreachableError("cut")))
+        player.tell(RequestLost(request, UnreachableError("cut")))
 
     def move(self) -> None:
         """Another broker takes over: it knows what was recorded, and has nothing parked."""
@@ -286,7 +286,7 @@ class World:
         for player in self.players:
             due = player.member.next_time
             if due is not None and due <= self.now:
-                player.tell(Tick())
+                player.tell(MembershipTick())
                 after = player.member.next_time
                 assert after is None or after > self.now, "it would be woken for ever"
 
@@ -313,9 +313,9 @@ class World:
             if self.protocol == "consumer":
                 stale = ErrorCode.STALE_MEMBER_EPOCH
             code = stale if is_known else ErrorCode.UNKNOWN_MEMBER_ID
-            player.tell(Refused(KafkaError(code), identity))
+            player.tell(CommitRefused(KafkaError(code), identity))
         elif self.coordinator.phase == "completing":
-            player.tell(Refused(KafkaError(ErrorCode.REBALANCE_IN_PROGRESS), identity))
+            player.tell(CommitRefused(KafkaError(ErrorCode.REBALANCE_IN_PROGRESS), identity))
 
     def leave(self) -> None:
         if self.players and self.chance.random() < 0.1:
@@ -324,7 +324,7 @@ class World:
             while player.call is not None:
                 player.work()
             if self.chance.random() < 0.5:
-                player.tell(Subscribed(frozenset({TOPIC})))
+                player.tell(TopicsSubscribed(frozenset({TOPIC})))
             else:
                 self._forget(player)
 

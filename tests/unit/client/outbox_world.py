@@ -9,25 +9,25 @@ from moldau.client.outbox import Outbox, OutboxRules
 from moldau.client.outbox_events import (
     NOBODY,
     Answered,
+    BatchOutcome,
     Closed,
     Delivered,
-    Effect,
-    Event,
     Failed,
     Halved,
-    Identified,
     Identify,
-    Identity,
+    IdentityFound,
     LeadersFound,
     LeadersNotFound,
     Lost,
     NotIdentified,
-    Outcome,
+    OutboxEffect,
+    OutboxEvent,
+    OutboxProducer,
+    OutboxTick,
     OutgoingBatch,
     Refresh,
     Request,
     Send,
-    Tick,
 )
 from moldau.protocol.errors import ErrorCode
 
@@ -63,7 +63,7 @@ class Sent:
 
     partition: int
     values: tuple[int, ...]
-    identity: Identity
+    identity: OutboxProducer
     sequence: int
 
 
@@ -75,33 +75,33 @@ class Replica:
     epoch: int = -1
     recent: deque[tuple[int, int, int]] = field(default_factory=deque)  # first, next, offset
 
-    def append(self, sent: Sent) -> Outcome:  # noqa: PLR0911 - a rule each
+    def append(self, sent: Sent) -> BatchOutcome:  # noqa: PLR0911 - a rule each
         if len(sent.values) > BATCH_RECORDS_MAX:
-            return Outcome(ErrorCode.MESSAGE_TOO_LARGE)
+            return BatchOutcome(ErrorCode.MESSAGE_TOO_LARGE)
         if sent.identity is NOBODY:
             return self._store(sent)
         if sent.identity.epoch < self.epoch:
-            return Outcome(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return BatchOutcome(ErrorCode.INVALID_PRODUCER_EPOCH)
         if sent.identity.epoch > self.epoch >= 0 and sent.sequence != 0:
-            return Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            return BatchOutcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         if sent.identity.epoch > self.epoch:
             self.recent.clear()  # without any, whatever comes first is taken
         following = sent.sequence + len(sent.values)
         for first, last, offset in self.recent:
             if (first, last) == (sent.sequence, following):
-                return Outcome(ErrorCode.NONE, offset)
+                return BatchOutcome(ErrorCode.NONE, offset)
         if self.recent and self.recent[-1][1] != sent.sequence:
-            return Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            return BatchOutcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         self.epoch = sent.identity.epoch
         self.recent.append((sent.sequence, following, len(self.values)))
         if len(self.recent) > REMEMBERED:
             self.recent.popleft()
         return self._store(sent)
 
-    def _store(self, sent: Sent) -> Outcome:
+    def _store(self, sent: Sent) -> BatchOutcome:
         offset = len(self.values)
         self.values += sent.values
-        return Outcome(ErrorCode.NONE, offset)
+        return BatchOutcome(ErrorCode.NONE, offset)
 
 
 class Journey:
@@ -113,7 +113,7 @@ class Journey:
             Sent(each.batch.partition, tuple(each.batch.values), each.identity, each.sequence)  # type: ignore[attr-defined]
             for each in request.shipments
         ]
-        self.outcomes: list[Outcome] | None = None
+        self.outcomes: list[BatchOutcome] | None = None
 
 
 class World:
@@ -155,11 +155,11 @@ class World:
         self.parcels.append(parcel)
         self.tell(Closed([parcel]))
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: OutboxEvent) -> None:
         for effect in self.outbox.handle(event, self.now):
             self._perform(effect)
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: OutboxEffect) -> None:
         match effect:
             case Send(request):
                 assert len(self.connections[request.node]) < 5
@@ -205,30 +205,30 @@ class World:
                 journey.outcomes = self._handle(node, journey)
                 break
 
-    def _handle(self, node: int, journey: Journey) -> list[Outcome]:
+    def _handle(self, node: int, journey: Journey) -> list[BatchOutcome]:
         outcomes = []
         for sent in journey.sent:
             if self.leaders[sent.partition] != node:
-                outcomes.append(Outcome(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+                outcomes.append(BatchOutcome(ErrorCode.NOT_LEADER_OR_FOLLOWER))
             elif not self.is_calm and self.chance.random() < 0.1:
                 outcomes.append(self._err(sent))
             else:
                 outcomes.append(self.replicas[sent.partition].append(sent))
         return outcomes
 
-    def _err(self, sent: Sent) -> Outcome:
+    def _err(self, sent: Sent) -> BatchOutcome:
         match self.chance.randrange(4):
             case 0:
-                return Outcome(ErrorCode.NOT_ENOUGH_REPLICAS)
+                return BatchOutcome(ErrorCode.NOT_ENOUGH_REPLICAS)
             case 1:
-                return Outcome(ErrorCode.INVALID_RECORD)  # it is given up, with a gap
+                return BatchOutcome(ErrorCode.INVALID_RECORD)  # it is given up, with a gap
             case 2:
-                return Outcome(ErrorCode.UNKNOWN_TOPIC_ID)
+                return BatchOutcome(ErrorCode.UNKNOWN_TOPIC_ID)
             case _:
                 outcome = self.replicas[sent.partition].append(sent)
                 if outcome.code:
                     return outcome
-                return Outcome(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+                return BatchOutcome(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     def answer(self) -> None:
         connection = self.connections[self.chance.choice(NODES)]
@@ -268,7 +268,7 @@ class World:
             case Identify() if is_wrong:
                 self.tell(NotIdentified(error, is_final=False))
             case Identify():
-                self.tell(Identified(Identity(7, 0)))
+                self.tell(IdentityFound(OutboxProducer(7, 0)))
             case Refresh(topic) if is_wrong:
                 self.tell(LeadersNotFound(topic, error))
             case Refresh(topic):
@@ -279,7 +279,7 @@ class World:
         self.now += DELIVERY_TIMEOUT * 0.8 if is_long else self.chance.random() * 0.3
         due = self.outbox.next_time
         if due is not None and due <= self.now:
-            self.tell(Tick())
+            self.tell(OutboxTick())
 
     def calm_down(self) -> None:
         """Let everything end that was begun."""

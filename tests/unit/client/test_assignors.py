@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from moldau.client.assignors import (
     ASSIGNORS,
-    Assignor,
+    ClientAssignor,
     assign_range,
     assign_round_robin,
     parse_strategy,
@@ -59,7 +59,7 @@ def is_even(found: Assignments) -> bool:
 @pytest.mark.parametrize("assignor", ASSIGNORS, ids=lambda each: each.name)
 @given(counts=counts_of_topics, wanted=wishes)
 def test_each_partition_has_one_reader(
-    assignor: Assignor, counts: dict[str, int], wanted: list[set[str]]
+    assignor: ClientAssignor, counts: dict[str, int], wanted: list[set[str]]
 ) -> None:
     members = members_of(wanted)
     check_shared_out(counts, members, assignor.assign(counts, members))

@@ -5,7 +5,7 @@ from typing import TypeVar
 import pytest
 
 from moldau.client.assignors import parse_strategy
-from moldau.client.classic_membership import ClassicMembership, Phase
+from moldau.client.classic_membership import ClassicMembership, ClassicPhase
 from moldau.client.errors import KafkaError, UnreachableError
 from moldau.client.member_metadata import (
     Subscription,
@@ -15,27 +15,27 @@ from moldau.client.member_metadata import (
     encode_subscription,
 )
 from moldau.client.membership_events import (
-    Answered,
-    Call,
+    AssignmentChange,
     CallBegan,
     CalledBack,
-    Change,
+    CallUser,
+    CommitRefused,
     CountsSeen,
-    Effect,
-    Event,
-    Fail,
+    FailPoll,
     FindCoordinator,
     FindCounts,
     Gone,
-    Identity,
-    Lost,
     MemberRules,
+    MembershipEffect,
+    MembershipEvent,
+    MembershipTick,
+    MemberSignature,
     PollBegan,
     PollEnded,
-    Refused,
-    Send,
-    Subscribed,
-    Tick,
+    RequestAnswered,
+    RequestLost,
+    SendRequest,
+    TopicsSubscribed,
     Unsubscribed,
 )
 from moldau.kernel.ids import TopicPartition
@@ -64,25 +64,25 @@ class Played:
         )
         self.member = ClassicMembership(rules, lambda: 0.5)
         self.now = 0.0
-        self.effects: list[Effect] = []
+        self.effects: list[MembershipEffect] = []
 
-    def tell(self, *events: Event) -> "Played":
+    def tell(self, *events: MembershipEvent) -> "Played":
         for event in events:
             self.effects = self.member.handle(event, self.now)
         return self
 
     def sent(self, kind: type[AnyRequest]) -> AnyRequest:
-        (request,) = (each.request for each in self.effects if isinstance(each, Send))
+        (request,) = (each.request for each in self.effects if isinstance(each, SendRequest))
         assert isinstance(request, kind)
         return request
 
     def answer(self, answer: Message) -> "Played":
-        (request,) = (each.request for each in self.effects if isinstance(each, Send))
-        return self.tell(Answered(request, answer))
+        (request,) = (each.request for each in self.effects if isinstance(each, SendRequest))
+        return self.tell(RequestAnswered(request, answer))
 
     def join(self, member_id: str = "me", leader: str = "other") -> "Played":
         """Become a member that others lead, up to its first assignment."""
-        self.tell(Subscribed(TOPICS), PollBegan())
+        self.tell(TopicsSubscribed(TOPICS), PollBegan())
         self.answer(
             JoinGroupResponse(
                 generation_id=4, protocol_name="range", leader=leader, member_id=member_id
@@ -93,7 +93,7 @@ class Played:
 
 
 def test_it_joins_when_it_is_polled_and_asks_for_an_id_first() -> None:
-    played = Played("range,cooperative-sticky").tell(Subscribed(TOPICS))
+    played = Played("range,cooperative-sticky").tell(TopicsSubscribed(TOPICS))
     assert played.effects == []
     first = played.tell(PollBegan()).sent(JoinGroupRequest)
     assert (first.member_id, first.session_timeout_ms, first.rebalance_timeout_ms) == (
@@ -111,7 +111,7 @@ def test_it_joins_when_it_is_polled_and_asks_for_an_id_first() -> None:
 
 
 def test_a_leader_shares_out_what_is_there() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan())
     rows = [
         JoinGroupResponseMember(
             member_id=each, metadata=encode_subscription(Subscription(["t", "missing"]))
@@ -140,11 +140,11 @@ def test_a_leader_shares_out_what_is_there() -> None:
     assert played.member.watched == asked
     assert played.tell(CountsSeen(asked, {"t": 3})).effects == []
     played.tell(CountsSeen(asked, {"t": 3, "missing": 1}))
-    assert played.effects[0] == Call(Change.REVOKED, played.member.owned)
+    assert played.effects[0] == CallUser(AssignmentChange.REVOKED, played.member.owned)
 
 
 def test_a_leader_sees_growth_while_it_syncs() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan())
     metadata = encode_subscription(Subscription(["t"]))
     played.answer(
         JoinGroupResponse(
@@ -157,13 +157,13 @@ def test_a_leader_sees_growth_while_it_syncs() -> None:
     )
     sync = played.tell(CountsSeen(TOPICS, {"t": 1})).sent(SyncGroupRequest)
     played.tell(CountsSeen(TOPICS, {"t": 2}))
-    played.tell(Answered(sync, SyncGroupResponse(assignment=sync.assignments[0].assignment)))
+    played.tell(RequestAnswered(sync, SyncGroupResponse(assignment=sync.assignments[0].assignment)))
     played.tell(CallBegan(), CalledBack(), CallBegan(), CalledBack())
-    assert played.member.phase is Phase.JOINING
+    assert played.member.phase is ClassicPhase.JOINING
 
 
 def test_a_static_leader_that_came_back_shares_nothing_out() -> None:
-    played = Played(instance_id="i").tell(Subscribed(TOPICS), PollBegan())
+    played = Played(instance_id="i").tell(TopicsSubscribed(TOPICS), PollBegan())
     assert played.sent(JoinGroupRequest).group_instance_id == "i"
     metadata = encode_subscription(Subscription(["t"]))
     played.answer(
@@ -183,7 +183,7 @@ def test_a_static_leader_that_came_back_shares_nothing_out() -> None:
 def test_who_leaves_says_so_unless_it_is_expected_back(instance_id: str | None) -> None:
     played = Played(instance_id=instance_id).join()
     played.tell(Unsubscribed())
-    assert played.effects[0] == Call(Change.REVOKED, BOTH)
+    assert played.effects[0] == CallUser(AssignmentChange.REVOKED, BOTH)
     played.tell(CallBegan(), CalledBack())
     if instance_id is None:
         (gone,) = played.effects
@@ -200,13 +200,13 @@ def test_a_heartbeat_is_sent_in_time_and_lost_ones_soon_again() -> None:
     played = Played().join()
     assert played.member.next_time == 3.0
     played.now = 3.0
-    beat = played.tell(Tick()).sent(HeartbeatRequest)
+    beat = played.tell(MembershipTick()).sent(HeartbeatRequest)
     assert (beat.generation_id, beat.member_id) == (4, "me")
-    played.tell(Lost(beat, UnreachableError("cut")))
+    played.tell(RequestLost(beat, UnreachableError("cut")))
     assert played.effects == [FindCoordinator()]
     assert played.member.next_time == 3.1
     played.now = 60.0
-    played.tell(Tick())
+    played.tell(MembershipTick())
     assert played.effects[0] == FindCoordinator(), "silent for a session: perhaps it is another"
     assert played.member.owned == BOTH, "it is for the coordinator to say"
 
@@ -215,15 +215,15 @@ def test_a_heartbeat_is_sent_in_time_and_lost_ones_soon_again() -> None:
 def test_who_is_no_member_any_more_has_lost_everything(code: ErrorCode) -> None:
     played = Played().join()
     played.now = 3.0
-    played.tell(Tick()).answer(HeartbeatResponse(error_code=code))
-    assert played.effects == [Call(Change.LOST, BOTH)]
+    played.tell(MembershipTick()).answer(HeartbeatResponse(error_code=code))
+    assert played.effects == [CallUser(AssignmentChange.LOST, BOTH)]
     join = played.tell(CallBegan(), CalledBack()).sent(JoinGroupRequest)
     assert join.member_id == ("me" if code is ErrorCode.ILLEGAL_GENERATION else "")
     assert played.member.owned == frozenset()
 
 
 def test_an_assignment_of_something_else_is_not_taken() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan())
     played.answer(
         JoinGroupResponse(generation_id=1, protocol_name="range", leader="x", member_id="me")
     )
@@ -232,10 +232,10 @@ def test_an_assignment_of_something_else_is_not_taken() -> None:
 
 
 def test_an_error_is_told_and_the_next_poll_tries_again() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan())
     played.answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
     (failure,) = played.effects
-    assert isinstance(failure, Fail)
+    assert isinstance(failure, FailPoll)
     assert isinstance(failure.error, KafkaError)
     assert failure.error.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert played.member.next_time is None
@@ -245,41 +245,45 @@ def test_an_error_is_told_and_the_next_poll_tries_again() -> None:
 def test_who_was_fenced_does_not_fight() -> None:
     played = Played(instance_id="i").join()
     played.now = 3.0
-    played.tell(Tick()).answer(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-    assert [type(each) for each in played.effects] == [Fail, Call]
+    played.tell(MembershipTick()).answer(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    assert [type(each) for each in played.effects] == [FailPoll, CallUser]
     played.tell(CallBegan(), CalledBack(), PollEnded(), PollBegan())
-    assert [type(each) for each in played.effects] == [Fail]
-    played.tell(Subscribed(frozenset({"t", "u"}))).sent(JoinGroupRequest)
+    assert [type(each) for each in played.effects] == [FailPoll]
+    played.tell(TopicsSubscribed(frozenset({"t", "u"}))).sent(JoinGroupRequest)
 
 
 def test_a_refused_commit_tells_what_a_heartbeat_would() -> None:
     played = Played().join()
     error = KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-    assert played.tell(Refused(error, Identity("me", 3))).effects == [], "it was another then"
-    played.tell(Refused(error, Identity("me", 4)))
-    assert played.effects == [Call(Change.REVOKED, BOTH)]
+    assert played.tell(CommitRefused(error, MemberSignature("me", 3))).effects == [], (
+        "it was another then"
+    )
+    played.tell(CommitRefused(error, MemberSignature("me", 4)))
+    assert played.effects == [CallUser(AssignmentChange.REVOKED, BOTH)]
     played.tell(CallBegan(), CalledBack())
-    assert played.member.phase is Phase.JOINING
+    assert played.member.phase is ClassicPhase.JOINING
     stale = KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    played.tell(Refused(stale, Identity("me", 4)))
-    assert played.member.phase is Phase.JOINING, "the answer may be on its way"
+    played.tell(CommitRefused(stale, MemberSignature("me", 4)))
+    assert played.member.phase is ClassicPhase.JOINING, "the answer may be on its way"
 
 
 def test_a_member_that_nobody_polls_leaves_and_takes_back_what_it_was_about_to_say() -> None:
     played = Played().join().tell(PollEnded())
     played.now = 3.0
-    played.tell(Tick()).answer(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    assert played.member.call == Call(Change.REVOKED, BOTH)
+    played.tell(MembershipTick()).answer(
+        HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    )
+    assert played.member.call == CallUser(AssignmentChange.REVOKED, BOTH)
     played.now = 301.0
-    played.tell(Tick())
-    assert [type(each) for each in played.effects] == [Send, Call]
-    assert played.member.call == Call(Change.LOST, BOTH)
+    played.tell(MembershipTick())
+    assert [type(each) for each in played.effects] == [SendRequest, CallUser]
+    assert played.member.call == CallUser(AssignmentChange.LOST, BOTH)
     played.tell(PollBegan(), CallBegan(), CalledBack())
     assert played.sent(JoinGroupRequest).member_id == ""
 
 
 def test_a_request_that_cannot_be_sent_is_told() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan())
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan())
     error = KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    played.tell(Lost(played.sent(JoinGroupRequest), error))
-    assert played.effects == [Fail(error)]
+    played.tell(RequestLost(played.sent(JoinGroupRequest), error))
+    assert played.effects == [FailPoll(error)]

@@ -5,26 +5,26 @@ import pytest
 from moldau.client.consumer_membership import ConsumerMembership
 from moldau.client.errors import KafkaError
 from moldau.client.membership_events import (
-    Answered,
-    Call,
+    AssignmentChange,
     CallBegan,
     CalledBack,
-    Change,
-    Effect,
-    Event,
-    Fail,
+    CallUser,
+    CommitRefused,
+    FailPoll,
     FindCoordinator,
     FindNames,
     Gone,
-    Identity,
     MemberRules,
+    MembershipEffect,
+    MembershipEvent,
+    MembershipTick,
+    MemberSignature,
     NamesSeen,
     PollBegan,
     PollEnded,
-    Refused,
-    Send,
-    Subscribed,
-    Tick,
+    RequestAnswered,
+    SendRequest,
+    TopicsSubscribed,
     Unsubscribed,
 )
 from moldau.kernel.ids import TopicPartition
@@ -50,16 +50,16 @@ class Played:
         )
         self.member = ConsumerMembership(rules, lambda: 0.5, "me")
         self.now = 0.0
-        self.effects: list[Effect] = []
+        self.effects: list[MembershipEffect] = []
 
-    def tell(self, *events: Event) -> "Played":
+    def tell(self, *events: MembershipEvent) -> "Played":
         for event in events:
             self.effects = self.member.handle(event, self.now)
         return self
 
     @property
     def beat(self) -> ConsumerGroupHeartbeatRequest:
-        (request,) = (each.request for each in self.effects if isinstance(each, Send))
+        (request,) = (each.request for each in self.effects if isinstance(each, SendRequest))
         assert isinstance(request, ConsumerGroupHeartbeatRequest)
         return request
 
@@ -77,19 +77,19 @@ class Played:
             heartbeat_interval_ms=5000,
             assignment=assignment,
         )
-        return self.tell(Answered(self.beat, answer))
+        return self.tell(RequestAnswered(self.beat, answer))
 
     def call_back(self) -> "Played":
         return self.tell(CallBegan(), CalledBack())
 
     def join(self) -> "Played":
         """Become a member that has two partitions."""
-        self.tell(Subscribed(TOPICS), PollBegan()).accept(1, {OLD: [0, 1]})
+        self.tell(TopicsSubscribed(TOPICS), PollBegan()).accept(1, {OLD: [0, 1]})
         return self.tell(NamesSeen({OLD: "t"})).call_back().accept(1)
 
 
 def test_the_first_heartbeat_says_everything_and_later_ones_what_is_new() -> None:
-    played = Played(assignor="range").tell(Subscribed(TOPICS), PollBegan())
+    played = Played(assignor="range").tell(TopicsSubscribed(TOPICS), PollBegan())
     beat = played.beat
     assert (beat.member_id, beat.member_epoch, beat.rack_id) == ("me", 0, "r")
     assert (beat.subscribed_topic_names, beat.topic_partitions) == (["t"], [])
@@ -98,7 +98,7 @@ def test_the_first_heartbeat_says_everything_and_later_ones_what_is_new() -> Non
     played.accept(3, {OLD: [0, 1]})
     assert played.effects == [FindNames(frozenset({OLD}))]
     played.tell(NamesSeen({OLD: "t"}))
-    assert played.effects == [Call(Change.ASSIGNED, BOTH)]
+    assert played.effects == [CallUser(AssignmentChange.ASSIGNED, BOTH)]
     beat = played.call_back().beat
     assert beat.member_epoch == 3
     assert beat.topic_partitions == [TopicPartitions(topic_id=OLD, partitions=[0, 1])]
@@ -112,16 +112,16 @@ def test_the_first_heartbeat_says_everything_and_later_ones_what_is_new() -> Non
 
 
 def test_nothing_is_told_too() -> None:
-    played = Played().tell(Subscribed(TOPICS), PollBegan()).accept(1, {})
-    assert played.effects == [Call(Change.ASSIGNED, frozenset())]
+    played = Played().tell(TopicsSubscribed(TOPICS), PollBegan()).accept(1, {})
+    assert played.effects == [CallUser(AssignmentChange.ASSIGNED, frozenset())]
     assert played.call_back().effects == [], "there is nothing to acknowledge"
 
 
 def test_a_pattern_is_the_brokers_business() -> None:
-    played = Played().tell(Subscribed(frozenset(), "t.*"), PollBegan())
+    played = Played().tell(TopicsSubscribed(frozenset(), "t.*"), PollBegan())
     assert (played.beat.subscribed_topic_regex, played.beat.subscribed_topic_names) == ("t.*", [])
     played.accept(1, {}).call_back()
-    played.tell(Subscribed(TOPICS))
+    played.tell(TopicsSubscribed(TOPICS))
     assert (played.beat.subscribed_topic_regex, played.beat.subscribed_topic_names) == ("", ["t"])
 
 
@@ -129,7 +129,7 @@ def test_a_pattern_is_the_brokers_business() -> None:
 def test_a_farewell_says_whether_it_is_for_good(instance_id: str | None, epoch: int) -> None:
     played = Played(instance_id).join()
     played.tell(Unsubscribed())
-    assert played.effects == [Call(Change.REVOKED, BOTH)]
+    assert played.effects == [CallUser(AssignmentChange.REVOKED, BOTH)]
     (gone,) = played.call_back().effects
     assert isinstance(gone, Gone)
     assert isinstance(gone.farewell, ConsumerGroupHeartbeatRequest)
@@ -141,8 +141,8 @@ def test_a_farewell_says_whether_it_is_for_good(instance_id: str | None, epoch: 
 def test_who_is_fenced_loses_everything_and_joins_again(code: ErrorCode) -> None:
     played = Played().join()
     played.now = 5.0
-    played.tell(Tick()).accept(code=code)
-    assert played.effects == [Call(Change.LOST, BOTH)]
+    played.tell(MembershipTick()).accept(code=code)
+    assert played.effects == [CallUser(AssignmentChange.LOST, BOTH)]
     beat = played.call_back().beat
     assert (beat.member_epoch, beat.topic_partitions, beat.subscribed_topic_names) == (0, [], ["t"])
 
@@ -150,22 +150,22 @@ def test_who_is_fenced_loses_everything_and_joins_again(code: ErrorCode) -> None
 def test_a_topic_of_the_same_name_is_another_one() -> None:
     played = Played().join()
     played.now = 5.0
-    played.tell(Tick()).accept(2, {NEW: [0, 1]})
+    played.tell(MembershipTick()).accept(2, {NEW: [0, 1]})
     assert played.effects[0] == FindNames(frozenset({NEW}))
     played.call_back()
     assert played.member.owned == frozenset()
     played.tell(CallBegan(), CalledBack(), NamesSeen({NEW: "t"}))
-    assert played.member.call == Call(Change.ASSIGNED, BOTH)
+    assert played.member.call == CallUser(AssignmentChange.ASSIGNED, BOTH)
     assert played.member._ids == {"t": NEW}
 
 
 def test_what_was_said_is_repeated_when_an_answer_is_an_error() -> None:
     played = Played().join()
     played.now = 5.0
-    played.tell(Tick()).accept(code=ErrorCode.NOT_COORDINATOR)
+    played.tell(MembershipTick()).accept(code=ErrorCode.NOT_COORDINATOR)
     assert played.effects == [FindCoordinator()]
     played.now = 5.2
-    beat = played.tell(Tick()).beat
+    beat = played.tell(MembershipTick()).beat
     assert beat.subscribed_topic_names == ["t"]
     assert beat.topic_partitions == [TopicPartitions(topic_id=OLD, partitions=[0, 1])]
     assert beat.member_epoch == 1
@@ -174,9 +174,9 @@ def test_what_was_said_is_repeated_when_an_answer_is_an_error() -> None:
 def test_an_error_is_told_and_what_was_owned_is_lost() -> None:
     played = Played().join()
     played.now = 5.0
-    played.tell(Tick()).accept(code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    assert [type(each) for each in played.effects] == [Fail, Call]
-    assert played.member.call == Call(Change.LOST, BOTH)
+    played.tell(MembershipTick()).accept(code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    assert [type(each) for each in played.effects] == [FailPoll, CallUser]
+    assert played.member.call == CallUser(AssignmentChange.LOST, BOTH)
     played.call_back()
     assert played.effects == []
     played.tell(PollEnded(), PollBegan())
@@ -185,5 +185,5 @@ def test_an_error_is_told_and_what_was_owned_is_lost() -> None:
 
 def test_a_refused_commit_makes_it_ask_what_is_true() -> None:
     played = Played().join()
-    played.tell(Refused(KafkaError(ErrorCode.STALE_MEMBER_EPOCH), Identity("me", 1)))
+    played.tell(CommitRefused(KafkaError(ErrorCode.STALE_MEMBER_EPOCH), MemberSignature("me", 1)))
     assert played.beat.member_epoch == 1

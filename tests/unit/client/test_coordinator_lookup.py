@@ -6,7 +6,7 @@ import pytest
 
 from moldau.client.cluster import Cluster, Node
 from moldau.client.connection import Connection
-from moldau.client.coordinator_lookup import LANE, CoordinatorLookup, KeyType
+from moldau.client.coordinator_lookup import LANE, CoordinatorLookup, CoordinatorType
 from moldau.client.errors import KafkaError, UnreachableError
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.find_coordinator import (
@@ -75,7 +75,9 @@ class FakeCluster:
                     raise
 
 
-def make(version: int, kind: KeyType = KeyType.GROUP) -> tuple[CoordinatorLookup, FakeConnection]:
+def make(
+    version: int, kind: CoordinatorType = CoordinatorType.GROUP
+) -> tuple[CoordinatorLookup, FakeConnection]:
     cluster = FakeCluster(version)
     return CoordinatorLookup(cast("Cluster", cluster), kind), cluster.connection
 
@@ -126,7 +128,7 @@ def test_many_are_looked_up_at_once_where_that_can_be(version: int) -> None:
 
 def test_an_old_broker_has_no_coordinators_for_newer_things() -> None:
     async def run() -> None:
-        for kind, version in ((KeyType.TRANSACTION, 0), (KeyType.SHARE, 5)):
+        for kind, version in ((CoordinatorType.TRANSACTION, 0), (CoordinatorType.SHARE, 5)):
             lookup, _ = make(version, kind)
             with pytest.raises(KafkaError) as refused:
                 await lookup.find("x")

@@ -9,7 +9,7 @@ from moldau.client.arrow_records import ArrowRecords
 from moldau.client.chunk import Chunk
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError
-from moldau.client.fetch_queue import Answer, FetchQueue, Trouble
+from moldau.client.fetch_queue import FetchedAnswer, FetchQueue, Trouble
 from moldau.client.offset_reset import OffsetReset
 from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.ids import TopicPartition
@@ -35,7 +35,7 @@ class World:
         return self.positions.get(KEY)
 
     def answer(self, *parts: Chunk | Trouble) -> None:
-        self.queue.add(Answer(1, Mock(spec=Connection, memory=self.memory)), list(parts))
+        self.queue.add(FetchedAnswer(1, Mock(spec=Connection, memory=self.memory)), list(parts))
 
     def chunk(self, data: bytes, following: int | None = None) -> Chunk:
         batches = read_batches(data, check_crc=False)

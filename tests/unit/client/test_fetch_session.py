@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.client.fetch_session import FetchSession, SessionRequest, Wanted
+from moldau.client.fetch_session import FetchSessionHandler, PartitionFetch, SessionRequest
 from moldau.kernel.ids import TopicPartition
 
 ID, OTHER_ID = bytes([1] * 16), bytes([2] * 16)
 
 
-def _wanted(offset: int, topic_id: bytes = ID) -> Wanted:
-    return Wanted(topic_id, offset, 0, -1, 1 << 20)
+def _wanted(offset: int, topic_id: bytes = ID) -> PartitionFetch:
+    return PartitionFetch(topic_id, offset, 0, -1, 1 << 20)
 
 
 def _offsets(request: SessionRequest) -> dict[tuple[str, int], int]:
@@ -29,7 +29,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def test_after_the_first_request_only_changes_are_said() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     first = session.next_request({A: _wanted(0), B: _wanted(0)})
     assert (first.session_id, first.epoch, len(_offsets(first))) == (0, 0, 2)
     session.answered(77)
@@ -41,7 +41,7 @@ def test_after_the_first_request_only_changes_are_said() -> None:
 
 
 def test_a_broker_without_sessions_is_told_all_each_time() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     for _ in range(3):
         request = session.next_request({A: _wanted(1)})
         assert (request.epoch, _offsets(request)) == (0, {("t", 0): 1})
@@ -49,7 +49,7 @@ def test_a_broker_without_sessions_is_told_all_each_time() -> None:
 
 
 def test_a_forgotten_session_is_begun_anew() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.next_request({A: _wanted(1)})
     session.answered(5)
     session.reset()
@@ -58,7 +58,7 @@ def test_a_forgotten_session_is_begun_anew() -> None:
 
 
 def test_a_topic_created_anew_replaces_the_old_one() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.next_request({A: _wanted(9)})
     session.answered(5)
     request = session.next_request({A: _wanted(0, OTHER_ID)})
@@ -67,7 +67,7 @@ def test_a_topic_created_anew_replaces_the_old_one() -> None:
 
 
 def test_epochs_begin_again_at_one() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.next_request({})
     session.answered(5)
     session._epoch = 0x7FFFFFFF
@@ -78,7 +78,7 @@ def test_epochs_begin_again_at_one() -> None:
 
 @given(st.lists(st.dictionaries(st.sampled_from([A, B]), st.integers(0, 3)), max_size=12))
 def test_the_broker_always_knows_what_is_wanted(history: list[dict[TopicPartition, int]]) -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     remembered: dict[tuple[str, int], int] = {}
     for offsets in history:
         request = session.next_request({key: _wanted(offsets[key]) for key in offsets})

@@ -2,28 +2,28 @@ from moldau.client.errors import KafkaError, UnreachableError
 from moldau.client.outbox import EPOCH_MAX, Outbox, OutboxRules
 from moldau.client.outbox_events import (
     Answered,
+    BatchOutcome,
     Closed,
     Delivered,
-    Effect,
-    Event,
     Failed,
-    Identified,
     Identify,
-    Identity,
+    IdentityFound,
     LeadersFound,
     Lost,
     NotIdentified,
-    Outcome,
+    OutboxEffect,
+    OutboxEvent,
+    OutboxProducer,
+    OutboxTick,
     Refresh,
     Request,
     Send,
-    Tick,
 )
 from moldau.protocol.errors import ErrorCode
 from tests.unit.client.outbox_world import TOPIC, Parcel
 
-OK = Outcome(ErrorCode.NONE, 0)
-OUT_OF_ORDER = Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+OK = BatchOutcome(ErrorCode.NONE, 0)
+OUT_OF_ORDER = BatchOutcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
 
 class Desk:
@@ -43,24 +43,24 @@ class Desk:
         self.outbox = Outbox(rules, split=lambda _: [], chance=lambda: 0.5)
         self.tell(LeadersFound(TOPIC, {0: 1}))
         if is_identified:
-            self.tell(Identified(Identity(7, epoch)))
+            self.tell(IdentityFound(OutboxProducer(7, epoch)))
 
-    def tell(self, event: Event) -> list[Effect]:
+    def tell(self, event: OutboxEvent) -> list[OutboxEffect]:
         return self.outbox.handle(event, self.now)
 
     def send(self, *values: int) -> list[Request]:
         return _requests(self.tell(Closed([Parcel(0, list(values), self.now)])))
 
-    def wait(self, seconds: float) -> list[Effect]:
+    def wait(self, seconds: float) -> list[OutboxEffect]:
         self.now += seconds
-        return self.tell(Tick())
+        return self.tell(OutboxTick())
 
 
-def _requests(effects: list[Effect]) -> list[Request]:
+def _requests(effects: list[OutboxEffect]) -> list[Request]:
     return [effect.request for effect in effects if isinstance(effect, Send)]
 
 
-def _stamp(request: Request) -> tuple[Identity, int]:
+def _stamp(request: Request) -> tuple[OutboxProducer, int]:
     [shipment] = request.shipments
     return shipment.identity, shipment.sequence
 
@@ -84,25 +84,25 @@ def test_the_first_out_of_order_begins_an_epoch() -> None:
     assert desk.tell(Answered(second, [OUT_OF_ORDER])) == [], "the third is in flight"
     assert desk.tell(Answered(third, [OUT_OF_ORDER])) == [], "not at once"
     [again] = _requests(desk.wait(0.2))
-    assert _stamp(again) == (Identity(7, 1), 0)
+    assert _stamp(again) == (OutboxProducer(7, 1), 0)
     assert again.shipments[0].batch is second.shipments[0].batch
     [behind] = _requests(desk.tell(Answered(again, [OK])))
-    assert _stamp(behind) == (Identity(7, 1), 1)
+    assert _stamp(behind) == (OutboxProducer(7, 1), 1)
 
 
 def test_the_last_epoch_is_followed_by_another_producer() -> None:
     desk = Desk(EPOCH_MAX)
     [first] = desk.send(1)
-    desk.tell(Answered(first, [Outcome(ErrorCode.UNKNOWN_PRODUCER_ID)]))
+    desk.tell(Answered(first, [BatchOutcome(ErrorCode.UNKNOWN_PRODUCER_ID)]))
     assert desk.wait(0.2) == [Identify()]
-    [again] = _requests(desk.tell(Identified(Identity(8, 0))))
-    assert _stamp(again) == (Identity(8, 0), 0)
+    [again] = _requests(desk.tell(IdentityFound(OutboxProducer(8, 0))))
+    assert _stamp(again) == (OutboxProducer(8, 0), 0)
 
 
 def test_a_batch_that_is_stored_already_is_delivered() -> None:
     desk = Desk()
     [first] = desk.send(1)
-    outcome = Outcome(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+    outcome = BatchOutcome(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
     [delivered] = desk.tell(Answered(first, [outcome]))
     assert delivered == Delivered(first.shipments[0].batch, -1, -1)
 
@@ -119,7 +119,7 @@ def test_a_lost_request_is_sent_again_when_the_leader_is_known() -> None:
 def test_retries_end() -> None:
     desk = Desk(retries=1)
     [first] = desk.send(1)
-    refused = [Outcome(ErrorCode.NOT_ENOUGH_REPLICAS)]
+    refused = [BatchOutcome(ErrorCode.NOT_ENOUGH_REPLICAS)]
     assert desk.tell(Answered(first, refused)) == []
     [again] = _requests(desk.wait(0.2))
     [failed] = desk.tell(Answered(again, refused))
@@ -142,7 +142,9 @@ def test_an_answer_after_the_end_is_overlooked() -> None:
     assert [type(each) for each in desk.wait(121.0)] == [Failed]
     assert desk.tell(Answered(first, [OK])) == []
     [following] = desk.send(2)
-    assert _stamp(following) == (Identity(7, 1), 0), "whether the first is stored is not known"
+    assert _stamp(following) == (OutboxProducer(7, 1), 0), (
+        "whether the first is stored is not known"
+    )
 
 
 def test_nothing_is_sent_by_nobody() -> None:

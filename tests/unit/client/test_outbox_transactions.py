@@ -5,17 +5,17 @@ from moldau.client.outbox import Outbox, OutboxRules
 from moldau.client.outbox_events import (
     Abandoned,
     Answered,
+    BatchOutcome,
     Closed,
     Delivered,
-    Effect,
     Enlist,
     Enlisted,
-    Event,
     Failed,
-    Identity,
     LeadersFound,
     Lost,
-    Outcome,
+    OutboxEffect,
+    OutboxEvent,
+    OutboxProducer,
     Renewed,
     Request,
     Send,
@@ -24,7 +24,7 @@ from moldau.protocol.errors import ErrorCode
 from tests.unit.client.outbox_world import TOPIC, Parcel
 
 PLACE = (TOPIC, 0)
-OK = Outcome(ErrorCode.NONE, 0)
+OK = BatchOutcome(ErrorCode.NONE, 0)
 ABORTED = TransactionAbortedError("aborted")
 
 
@@ -44,14 +44,14 @@ class Desk:
         )
         self.outbox = Outbox(rules, split=lambda _: [], chance=lambda: 0.5)
         self.tell(LeadersFound(TOPIC, {0: 1, 1: 1}))
-        self.tell(Renewed(Identity(7, 0)))
+        self.tell(Renewed(OutboxProducer(7, 0)))
         if is_enlisted:
             self.tell(Enlisted([PLACE]))
 
-    def tell(self, event: Event) -> list[Effect]:
+    def tell(self, event: OutboxEvent) -> list[OutboxEffect]:
         return self.outbox.handle(event, 0.0)
 
-    def close(self, *values: int, partition: int = 0) -> list[Effect]:
+    def close(self, *values: int, partition: int = 0) -> list[OutboxEffect]:
         return self.tell(Closed([Parcel(partition, list(values), 0.0)]))
 
     def send(self, *values: int) -> Request:
@@ -71,7 +71,7 @@ def test_a_partition_is_asked_for_once_and_waits() -> None:
 def test_the_next_transaction_asks_again_and_goes_on_counting_in_the_same_epoch() -> None:
     desk = Desk()
     desk.tell(Answered(desk.send(1, 2), [OK]))
-    desk.tell(Renewed(Identity(7, 0)))
+    desk.tell(Renewed(OutboxProducer(7, 0)))
     assert desk.close(3) == [Enlist(PLACE)]
     [sent] = desk.tell(Enlisted([PLACE]))
     assert isinstance(sent, Send)
@@ -81,10 +81,10 @@ def test_the_next_transaction_asks_again_and_goes_on_counting_in_the_same_epoch(
 def test_a_new_epoch_counts_from_zero() -> None:
     desk = Desk()
     desk.tell(Answered(desk.send(1, 2), [OK]))
-    desk.tell(Renewed(Identity(7, 1)))
+    desk.tell(Renewed(OutboxProducer(7, 1)))
     desk.tell(Enlisted([PLACE]))
     [shipment] = desk.send(3).shipments
-    assert (shipment.identity, shipment.sequence) == (Identity(7, 1), 0)
+    assert (shipment.identity, shipment.sequence) == (OutboxProducer(7, 1), 0)
 
 
 def test_one_batch_that_is_given_up_ends_all_that_is_not_in_flight() -> None:
@@ -92,7 +92,7 @@ def test_one_batch_that_is_given_up_ends_all_that_is_not_in_flight() -> None:
     first = desk.send(1)
     desk.close(2)
     desk.close(3, partition=1)
-    effects = desk.tell(Answered(first, [Outcome(ErrorCode.INVALID_RECORD)]))
+    effects = desk.tell(Answered(first, [BatchOutcome(ErrorCode.INVALID_RECORD)]))
     assert all(isinstance(each, Failed) for each in effects)
     errors = [each.error for each in effects if isinstance(each, Failed)]
     assert isinstance(errors[0], KafkaError)
@@ -104,7 +104,7 @@ def test_one_batch_that_is_given_up_ends_all_that_is_not_in_flight() -> None:
 def test_a_broken_sequence_is_the_end_because_the_epoch_is_the_coordinator_s() -> None:
     desk = Desk()
     desk.tell(Answered(desk.send(1), [OK]))
-    broken = Outcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    broken = BatchOutcome(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     [failed] = desk.tell(Answered(desk.send(2), [broken]))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, KafkaError)
@@ -120,4 +120,4 @@ def test_what_is_in_flight_at_an_abort_is_waited_for_and_not_sent_again() -> Non
     [failed] = desk.tell(Lost(third, UnreachableError("cut")))
     assert isinstance(failed, Failed)
     assert failed.error is ABORTED
-    assert desk.tell(Renewed(Identity(7, 1))) == []
+    assert desk.tell(Renewed(OutboxProducer(7, 1))) == []

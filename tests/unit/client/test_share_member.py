@@ -1,6 +1,6 @@
 import pytest
 
-from moldau.client.share_member import Next, ShareMember
+from moldau.client.share_member import Next, ShareMemberState
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_group_heartbeat import (
     Assignment,
@@ -11,8 +11,8 @@ from moldau.protocol.messages.share_group_heartbeat import (
 TOPIC_ID = b"a" * 16
 
 
-def joined() -> ShareMember:
-    member = ShareMember("mill", "me", "rack")
+def joined() -> ShareMemberState:
+    member = ShareMemberState("mill", "me", "rack")
     member.subscribe(["b", "a"])
     member.heartbeat()
     rows = [TopicPartitions(topic_id=TOPIC_ID, partitions=[0, 1])]
@@ -22,7 +22,7 @@ def joined() -> ShareMember:
 
 
 def test_the_first_heartbeat_says_everything_and_the_next_what_is_new() -> None:
-    member = ShareMember("mill", "me", "rack")
+    member = ShareMemberState("mill", "me", "rack")
     member.subscribe(["b", "a"])
     first = member.heartbeat()
     assert (first.member_epoch, first.rack_id) == (0, "rack")

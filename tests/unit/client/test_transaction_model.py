@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from moldau.client.transaction import State
+from moldau.client.transaction import TxnState
 from tests.unit.client.transaction_world import TransactionWorld
 
 SEEDS = int(os.environ.get("MOLDAU_TRANSACTION_SEEDS", "200"))
@@ -35,14 +35,14 @@ def test_transactions_are_visible_as_a_whole_or_not_at_all(*, is_v2: bool) -> No
             for _ in range(STEPS):
                 world.step()
             world.calm_down()
-            if world.transactions.state is State.READY:
+            if world.transactions.state is TxnState.READY:
                 world.succeed()
-                if world.transactions.state is State.READY:
+                if world.transactions.state is TxnState.READY:
                     assert world.attempts[-1].result, "a producer that is not dead goes on"
             check_laws(world)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, is_v2={is_v2}: {error}") from error
         committed += sum(each.result is True for each in world.attempts)
-        dead += world.transactions.state is State.DEAD
+        dead += world.transactions.state is TxnState.DEAD
     assert committed > SEEDS, "hardly anything is committed"
     assert 0 < dead < SEEDS, "sometimes a producer is fenced"

@@ -10,8 +10,8 @@ from moldau.client import transaction_events as txn
 from moldau.client.errors import TransactionError, UnreachableError
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
 from moldau.client.outbox import Outbox, OutboxRules
-from moldau.client.outbox_events import Identity, Outcome
-from moldau.client.transaction import State, TransactionRules, Transactions
+from moldau.client.outbox_events import BatchOutcome, OutboxProducer
+from moldau.client.transaction import TransactionRules, Transactions, TxnState
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from tests.unit.client.outbox_world import TOPIC, Parcel, Sent
@@ -21,7 +21,7 @@ OFFSETS = ("__consumer_offsets", 0)
 PRODUCER_ID = 7
 NODE = 1
 DELIVERY_TIMEOUT = 120.0
-SENDING = (State.OPEN, State.PREPARING, State.COMMITTING)
+SENDING = (TxnState.OPEN, TxnState.PREPARING, TxnState.COMMITTING)
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Coordinator:
         self.places.clear()
         self.is_ongoing, self.ended = False, is_commit
 
-    def identify(self, identity: Identity) -> txn.Replied:
+    def identify(self, identity: OutboxProducer) -> txn.Replied:
         if identity.producer_id == PRODUCER_ID and identity.epoch < self.epoch - 1:
             return txn.Replied([ErrorCode.PRODUCER_FENCED])
         if self.markers:
@@ -94,11 +94,11 @@ class Coordinator:
             self._finish(is_commit=False)
             return txn.Replied([ErrorCode.CONCURRENT_TRANSACTIONS])
         if identity.producer_id == PRODUCER_ID and identity.epoch == self.epoch - 1:
-            return txn.Replied([0], Identity(PRODUCER_ID, self.epoch))  # asked again
+            return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))  # asked again
         self.epoch += 1
-        return txn.Replied([0], Identity(PRODUCER_ID, self.epoch))
+        return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))
 
-    def add(self, identity: Identity, places: list[tuple[str, int]]) -> int:
+    def add(self, identity: OutboxProducer, places: list[tuple[str, int]]) -> int:
         if identity.epoch != self.epoch:
             return ErrorCode.PRODUCER_FENCED
         if self.markers:
@@ -107,8 +107,8 @@ class Coordinator:
         self.places.update(places)
         return ErrorCode.NONE
 
-    def end(self, identity: Identity, *, is_commit: bool) -> txn.Replied:  # noqa: PLR0911 - a rule each
-        renewed = Identity(PRODUCER_ID, self.epoch)
+    def end(self, identity: OutboxProducer, *, is_commit: bool) -> txn.Replied:  # noqa: PLR0911 - a rule each
+        renewed = OutboxProducer(PRODUCER_ID, self.epoch)
         if self.is_v2 and identity.epoch == self.epoch - 1 and self.ended is is_commit:
             if self.markers:
                 return txn.Replied([ErrorCode.CONCURRENT_TRANSACTIONS])
@@ -120,12 +120,12 @@ class Coordinator:
         if not self.is_ongoing:
             if self.is_v2 and not is_commit:
                 self.epoch, self.ended = self.epoch + 1, False
-                return txn.Replied([0], Identity(PRODUCER_ID, self.epoch))
+                return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch))
             known = not self.is_v2 and self.ended is is_commit
             return txn.Replied([0 if known else ErrorCode.INVALID_TXN_STATE])
         self.epoch += self.is_v2
         self._finish(is_commit=is_commit)
-        return txn.Replied([0], Identity(PRODUCER_ID, self.epoch) if self.is_v2 else None)
+        return txn.Replied([0], OutboxProducer(PRODUCER_ID, self.epoch) if self.is_v2 else None)
 
     def produce(self, sent: Sent) -> int:
         place = (TOPIC, sent.partition)
@@ -134,7 +134,7 @@ class Coordinator:
         code = self._verify(sent.identity, place)
         return code or self.logs[place].append(sent)
 
-    def _verify(self, identity: Identity, place: tuple[str, int]) -> int:
+    def _verify(self, identity: OutboxProducer, place: tuple[str, int]) -> int:
         if self.is_v2:
             code = self.add(identity, [place])
             fenced = code == ErrorCode.PRODUCER_FENCED
@@ -143,7 +143,7 @@ class Coordinator:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         return ErrorCode.NONE if place in self.places else ErrorCode.INVALID_TXN_STATE
 
-    def commit_offsets(self, identity: Identity, value: int) -> int:
+    def commit_offsets(self, identity: OutboxProducer, value: int) -> int:
         if self.is_v2:
             code = self.add(identity, [OFFSETS])
             if code:
@@ -200,13 +200,13 @@ class TransactionWorld:
             chance=self.chance.random,
         )
         self.attempts: list[Attempt] = []
-        self.operation: txn.Operation | None = None
+        self.operation: txn.TransactionOperation | None = None
         self.is_committing = False
-        self.questions: deque[txn.Question] = deque()
-        self.replies: deque[txn.Event] = deque()
+        self.questions: deque[txn.CoordinatorQuestion] = deque()
+        self.replies: deque[txn.TransactionEvent] = deque()
         self.late: list[Callable[[], object]] = []
         self.wire: deque[tuple[out.Request, list[Sent]]] = deque()
-        self.answers: deque[tuple[out.Request, list[Outcome]]] = deque()
+        self.answers: deque[tuple[out.Request, list[BatchOutcome]]] = deque()
         self.refreshes: list[str] = []
         self.drains: list[txn.Drain] = []
         self.pending = 0  # batches without an outcome
@@ -216,14 +216,14 @@ class TransactionWorld:
 
     # Ours.
 
-    def tell(self, event: txn.Event) -> None:
+    def tell(self, event: txn.TransactionEvent) -> None:
         try:
             effects = self.transactions.handle(event, self.now)
         except TransactionError as error:
             raise AssertionError(f"{event} in {self.transactions.state}: {error}") from error
         for effect in effects:
             match effect:
-                case txn.Ask(question):
+                case txn.AskCoordinator(question):
                     self.questions.append(question)
                 case txn.Admit(places):
                     self.tell_outbox(out.Enlisted(places))
@@ -236,14 +236,17 @@ class TransactionWorld:
                 case txn.Settle(operation, error):
                     self._settle(operation, error)
 
-    def _settle(self, operation: txn.Operation, error: Exception | None) -> None:
+    def _settle(self, operation: txn.TransactionOperation, error: Exception | None) -> None:
         assert operation is self.operation, "nobody waits for it"
         self.operation = None
-        if error is None and operation in (txn.Operation.COMMIT, txn.Operation.ABORT):
-            self.attempts[-1].result = operation is txn.Operation.COMMIT
+        if error is None and operation in (
+            txn.TransactionOperation.COMMIT,
+            txn.TransactionOperation.ABORT,
+        ):
+            self.attempts[-1].result = operation is txn.TransactionOperation.COMMIT
             assert not self.coordinator.is_ongoing, "it would expire, and the producer be fenced"
 
-    def tell_outbox(self, event: out.Event) -> None:
+    def tell_outbox(self, event: out.OutboxEvent) -> None:
         for effect in self.outbox.handle(event, self.now):
             match effect:
                 case out.Send(request):
@@ -254,7 +257,7 @@ class TransactionWorld:
                     self.pending -= 1
                     self.tell(txn.BatchFailed(error))
                 case out.Enlist(place):
-                    self.tell(txn.Wanted(place))
+                    self.tell(txn.PartitionWanted(place))
                 case out.Refresh(topic):
                     self.refreshes.append(topic)
                 case _:
@@ -278,16 +281,18 @@ class TransactionWorld:
         if self.operation is not None:
             return
         match self.transactions.state:
-            case State.NEW:
-                self._call(txn.Operation.INITIALIZE, txn.Initialize(self.coordinator.is_v2))
-            case State.READY if not self.is_calm:
+            case TxnState.NEW:
+                self._call(
+                    txn.TransactionOperation.INITIALIZE, txn.Initialize(self.coordinator.is_v2)
+                )
+            case TxnState.READY if not self.is_calm:
                 self.tell(txn.Begin())
                 self.attempts.append(Attempt())
-            case State.OPEN:
+            case TxnState.OPEN:
                 self._use_open()
-            case State.FAILED:
+            case TxnState.FAILED:
                 self._abort()
-            case State.PREPARED:
+            case TxnState.PREPARED:
                 self._end_prepared()
 
     def _use_open(self) -> None:
@@ -299,17 +304,17 @@ class TransactionWorld:
             self.attempts[-1].add(OFFSETS, [self.count])
             offsets = {TopicPartition(TOPIC, 0): CommittedOffset(self.count)}
             event = txn.SendOffsets(GroupMetadata("millers"), offsets)
-            self._call(txn.Operation.SEND_OFFSETS, event)
+            self._call(txn.TransactionOperation.SEND_OFFSETS, event)
         elif choice < 0.7:
             self._abort()
         elif choice < 0.75:
-            self._call(txn.Operation.PREPARE, txn.Prepare())
+            self._call(txn.TransactionOperation.PREPARE, txn.Prepare())
         else:
-            self._call(txn.Operation.COMMIT, txn.End(is_commit=True))
+            self._call(txn.TransactionOperation.COMMIT, txn.End(is_commit=True))
 
     def _end_prepared(self) -> None:
         if self.chance.random() < 0.5:
-            self._call(txn.Operation.COMMIT, txn.End(is_commit=True))
+            self._call(txn.TransactionOperation.COMMIT, txn.End(is_commit=True))
         else:
             self._abort()
 
@@ -324,9 +329,9 @@ class TransactionWorld:
     def _abort(self) -> None:
         mine = [value for values in self.attempts[-1].values.values() for value in values]
         self.forbidden.update(value for value in mine if value not in self.sent)
-        self._call(txn.Operation.ABORT, txn.End(is_commit=False))
+        self._call(txn.TransactionOperation.ABORT, txn.End(is_commit=False))
 
-    def _call(self, operation: txn.Operation, event: txn.Event) -> None:
+    def _call(self, operation: txn.TransactionOperation, event: txn.TransactionEvent) -> None:
         self.operation = operation
         self.tell(event)
 
@@ -355,7 +360,7 @@ class TransactionWorld:
             is_lost = fate < 0.25
             self.replies.append(txn.NotReplied(UnreachableError("cut")) if is_lost else reply)
 
-    def _do(self, question: txn.Question) -> txn.Replied:
+    def _do(self, question: txn.CoordinatorQuestion) -> txn.Replied:
         match question:
             case txn.AskIdentity(identity, _):
                 return self.coordinator.identify(identity)
@@ -388,9 +393,9 @@ class TransactionWorld:
                 code = self.chance.choice(
                     [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.INVALID_RECORD]
                 )
-                self.answers.append((request, [Outcome(code)] * len(sent)))
+                self.answers.append((request, [BatchOutcome(code)] * len(sent)))
             else:
-                outcomes = [Outcome(self.coordinator.produce(each)) for each in sent]
+                outcomes = [BatchOutcome(self.coordinator.produce(each)) for each in sent]
                 self.answers.append((request, outcomes))
 
     def lose(self, request: out.Request) -> None:
@@ -417,7 +422,7 @@ class TransactionWorld:
 
     def fence(self) -> None:
         """Let another producer take the id over; ours has to notice."""
-        if self.chance.random() < 0.01 and self.transactions.state is not State.NEW:
+        if self.chance.random() < 0.01 and self.transactions.state is not TxnState.NEW:
             self.mark()
             self.coordinator.identify(out.NOBODY)
             self.mark()
@@ -426,10 +431,10 @@ class TransactionWorld:
     def pass_time(self) -> None:
         is_long = not self.is_calm and self.chance.random() < 0.01
         self.now += DELIVERY_TIMEOUT if is_long else self.chance.random() * 0.3
-        self.tell_outbox(out.Tick())
+        self.tell_outbox(out.OutboxTick())
         due = self.transactions.next_time
         if due is not None and due <= self.now:
-            self.tell(txn.Tick())
+            self.tell(txn.TransactionTick())
 
     def step(self) -> None:
         choices = [self.use, self.answer, self.serve, self.serve, self.drain, self.mark]
@@ -444,7 +449,10 @@ class TransactionWorld:
         while self.late:
             self.arrive_late()
         for _ in range(100_000):
-            if self.operation is None and self.transactions.state in (State.READY, State.DEAD):
+            if self.operation is None and self.transactions.state in (
+                TxnState.READY,
+                TxnState.DEAD,
+            ):
                 self.mark()
                 return
             self.step()
@@ -456,5 +464,5 @@ class TransactionWorld:
         self.attempts.append(Attempt())
         for _ in range(5):
             self._close()
-        self._call(txn.Operation.COMMIT, txn.End(is_commit=True))
+        self._call(txn.TransactionOperation.COMMIT, txn.End(is_commit=True))
         self.calm_down()

@@ -9,13 +9,13 @@ from moldau._native.records import read_batches
 from moldau.consensus.errors import UnsupportedQuorumError
 from moldau.consensus.events import (
     AppendBatch,
-    Committed,
-    Effect,
-    Event,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
     Propose,
+    QuorumCommitted,
+    QuorumEffect,
+    QuorumEvent,
     SaveElection,
     SnapshotWritten,
     Start,
@@ -26,7 +26,7 @@ from moldau.consensus.events import (
 )
 from moldau.consensus.member import Leader, QuorumMember, Resigned
 from moldau.consensus.quorum_state import Election
-from moldau.consensus.voters import IN_SNAPSHOT, Listener, Voter, VoterHistory, voters_record
+from moldau.consensus.voters import IN_SNAPSHOT, Voter, VoterHistory, VoterListener, voters_record
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.protocol.stored.control_records import KRaftVersionRecord, VotersRecord
@@ -34,7 +34,7 @@ from moldau.records.batch import read_records
 from moldau.records.control import ControlType, read_control_record
 
 NOW = Instant(monotonic=5.0, wall_ms=1_700_000_000_000)
-LOCAL = Voter(1, bytes(range(16)), (Listener("CONTROLLER", "localhost", 9093),))
+LOCAL = Voter(1, bytes(range(16)), (VoterListener("CONTROLLER", "localhost", 9093),))
 
 
 @dataclass
@@ -53,7 +53,7 @@ class MemoryLog:
     def last_epoch(self) -> LeaderEpoch:
         return LeaderEpoch(self.batches[-1][2] if self.batches else 0)
 
-    def perform(self, effects: list[Effect]) -> None:
+    def perform(self, effects: list[QuorumEffect]) -> None:
         for effect in effects:
             match effect:
                 case SaveElection(election):
@@ -113,7 +113,7 @@ def test_the_first_start() -> None:
     assert member.role == Leader(LeaderEpoch(1), Offset(0))
     assert member.high_watermark is None
     log.perform(effects)
-    assert member.handle(Synced(Offset(3)), NOW) == [Committed(Offset(3))]
+    assert member.handle(Synced(Offset(3)), NOW) == [QuorumCommitted(Offset(3))]
     assert member.handle(Synced(Offset(3)), NOW) == []
     assert member.handle(Synced(Offset(2)), NOW) == []
 
@@ -126,7 +126,7 @@ def test_the_next_start_has_a_new_epoch() -> None:
     assert control_types(log.batches[-1][3]) == [ControlType.LEADER_CHANGE]
     # Nothing of its own epoch is on disk yet.
     assert member.handle(Synced(Offset(3)), NOW) == []
-    assert member.handle(Synced(Offset(4)), NOW) == [Committed(Offset(4))]
+    assert member.handle(Synced(Offset(4)), NOW) == [QuorumCommitted(Offset(4))]
 
 
 @pytest.mark.parametrize(("saved", "written", "epoch"), [(7, 3, 8), (3, 7, 8), (None, 7, 8)])
@@ -140,7 +140,7 @@ def test_the_epoch_is_beyond_all_that_was_seen(saved: int | None, written: int, 
 def test_a_new_address_is_written() -> None:
     log = MemoryLog()
     started(log)
-    moved = replace(LOCAL, listeners=(Listener("CONTROLLER", "localhost", 9999),))
+    moved = replace(LOCAL, listeners=(VoterListener("CONTROLLER", "localhost", 9999),))
     member = started(log, moved)
     assert control_types(log.batches[-1][3])[-1] == ControlType.KRAFT_VOTERS
     assert member.voter == moved
@@ -174,7 +174,7 @@ def test_snapshots_move_the_start_of_the_log() -> None:
 
 
 @pytest.mark.parametrize("end", [Stop(), StorageFailed()])
-def test_a_leader_resigns_for_good(end: Event) -> None:
+def test_a_leader_resigns_for_good(end: QuorumEvent) -> None:
     log = MemoryLog()
     member = started(log)
     assert member.handle(end, NOW) == [LeaderChanged(None, LeaderEpoch(1))]
@@ -250,11 +250,11 @@ class Life(RuleBasedStateMachine):
         assert epoch not in self.leaders, "one leader per epoch, also of one node"
         self.leaders.add(epoch)
 
-    def handle(self, event: Event) -> None:
+    def handle(self, event: QuorumEvent) -> None:
         effects = self.member.handle(event, NOW)
         self.log.perform(effects)
         for effect in effects:
-            if isinstance(effect, Committed):
+            if isinstance(effect, QuorumCommitted):
                 assert effect.high_watermark > self.committed
                 assert effect.high_watermark <= self.log.synced
                 self.committed = effect.high_watermark

@@ -6,12 +6,12 @@ from typing import TypeVar
 from moldau.controller.cluster import ControllerSettings, InternalTopic
 from moldau.controller.commands import (
     Activate,
-    Command,
+    BrokerHeartbeat,
     CreateTopics,
-    Heartbeat,
     RegisterBroker,
 )
 from moldau.controller.controller import Controller
+from moldau.coordination.command import Command
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.metadata.batches import encode_records, in_batches
@@ -167,7 +167,7 @@ class TestCluster:
         broker = self.image.brokers.find(broker_id)
         assert broker is not None
         answer = self.perform(
-            Heartbeat(
+            BrokerHeartbeat(
                 BrokerHeartbeatRequest(
                     broker_id=broker_id,
                     broker_epoch=broker.broker_epoch,

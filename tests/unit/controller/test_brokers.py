@@ -5,7 +5,7 @@ import pytest
 from moldau.controller.commands import (
     Activate,
     AllocateProducerIds,
-    Heartbeat,
+    BrokerHeartbeat,
     RegisterBroker,
     RegisterController,
     UnregisterBroker,
@@ -52,7 +52,7 @@ def test_registration_is_fenced_until_the_broker_has_caught_up() -> None:
     request = BrokerHeartbeatRequest(
         broker_id=1, broker_epoch=epoch, current_metadata_offset=epoch - 1
     )
-    answer = cluster.perform(Heartbeat(request))
+    answer = cluster.perform(BrokerHeartbeat(request))
     assert (answer.is_caught_up, answer.is_fenced) == (False, True)
     assert not cluster.image.brokers.is_active(1)
     cluster.unfence(1)
@@ -157,7 +157,7 @@ def test_heartbeats_of_strangers() -> None:
         (2, 0, ErrorCode.BROKER_ID_NOT_REGISTERED),
     ):
         request = BrokerHeartbeatRequest(broker_id=broker_id, broker_epoch=epoch)
-        assert cluster.perform(Heartbeat(request)).error_code == code
+        assert cluster.perform(BrokerHeartbeat(request)).error_code == code
         ids = AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=epoch)
         assert cluster.perform(AllocateProducerIds(ids)).error_code == code
 

@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.controller.commands import IncrementalAlterConfigs, UpdateFeatures
-from moldau.controller.decision import UpgradeKraftVersion
+from moldau.controller.decision import RaiseKraftVersion
 from moldau.metadata.configs import ALL_BROKERS, Resource
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.incremental_alter_configs import (
@@ -119,7 +119,7 @@ def test_kraft_version_is_the_quorums() -> None:
         command(("kraft.version", 1, UPGRADE), kraft_version=0), NOW
     )
     assert list(decision.records) == []
-    assert decision.effects == (UpgradeKraftVersion(1),)
+    assert decision.effects == (RaiseKraftVersion(1),)
 
 
 def test_eligible_leaders_need_their_level_and_one_minimum_for_all() -> None:

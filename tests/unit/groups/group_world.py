@@ -3,15 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from moldau.coordination.machine import (
-    NO_PRODUCER,
-    Asked,
-    Decision,
-    Producer,
-    Reply,
-    SetTimer,
-    Ticket,
-)
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision, Reply, SetTimer
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import decode_record, record_types
 from moldau.groups.machine import GroupMachine
@@ -22,6 +16,7 @@ from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.schema import Message
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 from moldau.protocol.stored.cluster_metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
+from tests.unit.groups.request_commands import command_of
 
 TYPES = record_types(offsets, consumer_groups, share_groups)
 START_MS = 1_800_000_000_000
@@ -96,7 +91,7 @@ class GroupWorld:
 
     def ask(self, request: Message, version: int = 9) -> Any:
         """Have a request decided; return the response, or the `Refusal`'s code."""
-        return self.command(Asked(request, version))
+        return self.command(command_of(request, version))
 
     def command(self, command: object) -> Any:
         self.tickets += 1
@@ -122,7 +117,7 @@ class GroupWorld:
             elif isinstance(effect, Reply):
                 self.replies[effect.ticket] = effect.response
 
-    def end_transaction(self, producer: Producer, *, is_commit: bool) -> None:
+    def end_transaction(self, producer: ProducerIdentity, *, is_commit: bool) -> None:
         self.log.append(Written(Offset(self.end), producer.id, is_commit=is_commit))
         self.end += 1
         self.machine.end_transaction(producer.id, is_commit=is_commit)

@@ -5,13 +5,13 @@ from contextlib import suppress
 from moldau._native.records import Record, check_batches
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFullError, DiskMissingError
-from moldau.log.appending import Appended
+from moldau.log.appender import Appended
 from moldau.log.config import Durability, LogConfig
 from moldau.log.dirty import Dirty
+from moldau.log.extents import Isolation
 from moldau.log.index_pages import PageCache
 from moldau.log.partition import PartitionLog
 from moldau.log.producers import Origin
-from moldau.log.reading import Isolation
 from moldau.log.recovery import recover_log
 from moldau.log.state import Notice, SegmentMaker, empty_log
 from moldau.records.batch import build_batch, validate
@@ -98,7 +98,7 @@ class TestLog:
     def commit(self) -> None:
         self.log.write()
         self.sync()
-        self.log.advance_high_watermark(self.log.stored_offset)
+        self.log.advance_high_watermark(self.log.durable_offset)
 
     def sync(self) -> None:
         dirty = self.log.take_dirty(self.now)
@@ -147,7 +147,7 @@ class TestLog:
         )
         self.notices = state.notices
         self.log = PartitionLog(state, maker, self.durability)
-        self.log.advance_high_watermark(self.log.stored_offset)
+        self.log.advance_high_watermark(self.log.durable_offset)
 
     def close(self) -> None:
         self.log.close()

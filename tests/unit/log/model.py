@@ -199,7 +199,7 @@ class LogMachine(RuleBasedStateMachine):
         """The other replicas catch up: consumers see more."""
         log = self.log.log
         log.advance_high_watermark(
-            int(log.high_watermark + share * (log.stored_offset - log.high_watermark))
+            int(log.high_watermark + share * (log.durable_offset - log.high_watermark))
         )
 
     @rule(ms=st.sampled_from((10, 1500, 1500)), commits=st.booleans())

@@ -14,7 +14,7 @@ from moldau.log.directory import LogDirectory, remove_folder
 from moldau.log.errors import DirectoryRefusedError, PartitionOfflineError, StorageFullError
 from moldau.log.identity import MetaProperties
 from moldau.log.index_pages import PageCache
-from moldau.log.opening import open_partition
+from moldau.log.opened_partition import open_partition
 from moldau.log.survey import claim, survey
 from moldau.records.batch import validate
 from moldau.runtime.memory_disk import MemoryDisk
@@ -82,31 +82,31 @@ class Host:
 
     def add(self, partition: TopicPartition, count: int = 1) -> int:
         end = self.write(partition, count)
-        self.commit()
+        self.sync()
         log = self.core.get(partition)
-        log.advance_high_watermark(log.stored_offset)
+        log.advance_high_watermark(log.durable_offset)
         return end
 
-    def commit(self) -> bool:
-        commit = self.core.take_commit(self.now)
-        if commit is None:
+    def sync(self) -> bool:
+        sync_round = self.core.take_round(self.now)
+        if sync_round is None:
             return False
-        for path in commit.files:
+        for path in sync_round.files:
             with suppress(DiskMissingError):
                 self.disk.sync(path)
-        for path, data in commit.replacements:
+        for path, data in sync_round.replacements:
             with suppress(DiskMissingError):
                 self.disk.replace(path, data)
-        for path in commit.directories:
+        for path in sync_round.directories:
             with suppress(DiskMissingError):
                 self.disk.sync_directory(path)
-        self.core.committed(commit)
+        self.core.synced(sync_round)
         return True
 
     def store(self, checkpoints) -> list[str]:
         for checkpoint in checkpoints:
             self.disk.replace(checkpoint.path, checkpoint.render())
-        self.core.stored_checkpoints(checkpoints)
+        self.core.synced_checkpoints(checkpoints)
         return [checkpoint.path for checkpoint in checkpoints]
 
     def checkpoint(self, **options) -> list[str]:
@@ -118,7 +118,7 @@ class Host:
 
     def close(self) -> bool:
         self.core.close()
-        self.commit()
+        self.sync()
         self.checkpoint(everything=True)
         return self.core.mark_clean(self.disk, 7)
 
@@ -215,7 +215,7 @@ def test_a_deleted_partition_is_renamed_and_its_removal_finished_later() -> None
     host.checkpoint()
     folder = host.core.delete(A)
     assert A not in host.core.logs
-    assert host.commit()
+    assert host.sync()
     host.open()
     assert host.found.deleted == [folder]
     assert host.core.logs == {}
@@ -274,7 +274,7 @@ def test_after_a_failure_nothing_is_done_any_more() -> None:
     host.create(A)
     host.write(A)
     host.core.fail(DiskFailedError("a-0/x", "sync failed"))
-    assert not host.commit()
+    assert not host.sync()
     assert host.checkpoint(everything=True) == []
     assert not host.core.mark_clean(host.disk, 1)
     with pytest.raises(PartitionOfflineError, match="sync failed"):
@@ -284,25 +284,25 @@ def test_after_a_failure_nothing_is_done_any_more() -> None:
 def test_in_the_page_cache_only_a_full_segment_and_the_intervals_are_synced() -> None:
     host = Host(MemoryDisk(), Durability.PAGE_CACHE)
     log = host.create(A)
-    assert host.commit()  # its names
+    assert host.sync()  # its names
     host.write(A)
-    assert not host.commit()
+    assert not host.sync()
     log.config = LogConfig(flush_ms=500)
     host.write(A)
     host.tick(1)
-    assert not host.commit()
+    assert not host.sync()
     host.core.tick(host.now)
-    assert host.commit()
+    assert host.sync()
     assert log.recovery_point == 2
     log.config = LogConfig(flush_messages=2)
     host.write(A)
-    assert not host.commit()
+    assert not host.sync()
     host.write(A)
-    assert host.commit()
+    assert host.sync()
     log.config = CONFIG
     while len(log.segments) == 1:
         host.write(A, 5)
-    assert host.commit()
+    assert host.sync()
 
 
 def test_without_room_a_partition_gets_no_folder() -> None:
@@ -321,10 +321,10 @@ def test_a_commit_without_room_for_a_checkpoint_comes_again() -> None:
     host = Host(MemoryDisk())
     log = host.create(A)
     host.write(A)
-    commit = host.core.take_commit(host.now)
-    host.core.put_back(commit)
+    sync_round = host.core.take_round(host.now)
+    host.core.put_back(sync_round)
     assert log.recovery_point == 0
-    assert host.commit()
+    assert host.sync()
     assert log.recovery_point == 1
 
 
@@ -360,7 +360,7 @@ def test_a_partition_that_is_never_written_leaves_nothing() -> None:
     host = Host(disk)
     host.core.create(A, TOPIC_ID, CONFIG, host.now)
     host.core.note_change(A, host.now)
-    assert host.core.take_commit(host.now) is None
+    assert host.core.take_round(host.now) is None
     assert "a-0/" not in disk.list("")
     assert host.core.delete(A) is None
     assert A not in host.core.logs

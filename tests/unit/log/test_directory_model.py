@@ -66,10 +66,10 @@ class Model:
             self.host.write(partition, self.random.randint(1, 8))
 
     def commit(self) -> None:
-        while self.host.commit():
+        while self.host.sync():
             pass
         for partition, log in self.host.core.logs.items():
-            log.advance_high_watermark(log.stored_offset)
+            log.advance_high_watermark(log.durable_offset)
             self.acknowledged[partition] = self.stored(partition)
 
     def checkpoint(self) -> None:
@@ -139,7 +139,7 @@ class Model:
         self.doubtful.clear()
         self.check()
         for partition, log in core.logs.items():
-            log.advance_high_watermark(log.stored_offset)
+            log.advance_high_watermark(log.durable_offset)
             assert partition in PARTITIONS
 
     def check(self) -> None:

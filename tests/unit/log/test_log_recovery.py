@@ -10,9 +10,9 @@ from moldau._native.records import read_batches
 from moldau.kernel.disk import DiskColdError
 from moldau.log.config import LogConfig
 from moldau.log.errors import CorruptLogError
+from moldau.log.extents import Isolation
 from moldau.log.file_names import SNAPSHOT, segment_path
 from moldau.log.producer_snapshots import decode_snapshot
-from moldau.log.reading import Isolation
 from moldau.records.control import build_end_transaction
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk

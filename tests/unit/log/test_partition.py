@@ -6,7 +6,7 @@ from moldau._native.records import read_batches
 from moldau.kernel.disk import DiskFullError
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import OffsetOutOfRangeError, StorageFullError, UnexpectedOffsetError
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
 from tests.laws.log import check_log, check_producers
@@ -81,7 +81,7 @@ def test_offsets_outside_the_log_are_refused(log: TestLog) -> None:
 def test_readers_see_what_is_synced(log: TestLog) -> None:
     log.append(batch_of(3))
     log.log.write()
-    log.log.advance_high_watermark(log.log.stored_offset)
+    log.log.advance_high_watermark(log.log.durable_offset)
     assert log.read(0) == b""
     assert offsets(log.read(0, isolation=Isolation.LOG_END)) == [0]
     log.commit()
@@ -92,7 +92,7 @@ def test_in_the_page_cache_a_write_is_enough() -> None:
     log = TestLog(MemoryDisk(), durability=Durability.PAGE_CACHE)
     log.append(batch_of(3))
     log.log.write()
-    assert log.log.stored_offset == 3
+    assert log.log.durable_offset == 3
     assert not log.log.is_sync_due(log.now)
 
 
@@ -156,21 +156,21 @@ def test_followers_take_offsets_and_gaps_as_they_come(log: TestLog) -> None:
         leader.add(3, leader_epoch=epoch)
     data = leader.read(0)
     batches = read_batches(data)
-    log.log.append_stored(data, [batches[0], *batches[2:]][:1], now=log.now)
-    log.log.append_stored(data, batches[2:], now=log.now)
+    log.log.append_assigned(data, [batches[0], *batches[2:]][:1], now=log.now)
+    log.log.append_assigned(data, batches[2:], now=log.now)
     log.commit()
     assert offsets(log.read(0)) == [0, 6]
     assert offsets(log.read(4)) == [6]
     assert log.log.latest_epoch == 2
     with pytest.raises(UnexpectedOffsetError):
-        log.log.append_stored(data, batches[1:2], now=log.now)
+        log.log.append_assigned(data, batches[1:2], now=log.now)
     check(log)
 
 
 def test_the_first_batch_may_lie_behind_the_segments_base(log: TestLog) -> None:
     later = batch_of(2, leader_epoch=0)
     later[:8] = (5).to_bytes(8)
-    log.log.append_stored(later, read_batches(later), now=log.now)
+    log.log.append_assigned(later, read_batches(later), now=log.now)
     log.commit()
     assert [segment.base_offset for segment in log.log.segments] == [0]
     assert offsets(log.read(0)) == offsets(log.read(6)) == [5]
@@ -180,7 +180,7 @@ def test_the_first_batch_may_lie_behind_the_segments_base(log: TestLog) -> None:
 def test_offsets_too_far_from_the_base_need_a_new_segment(log: TestLog) -> None:
     far = batch_of(1)
     far[:8] = (1 << 33).to_bytes(8)
-    log.log.append_stored(far, read_batches(far), now=log.now)
+    log.log.append_assigned(far, read_batches(far), now=log.now)
     log.commit()
     assert [segment.base_offset for segment in log.log.segments] == [1 << 33]
     log.add()

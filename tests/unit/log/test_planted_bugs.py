@@ -11,7 +11,7 @@ from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.ids import Offset
 from moldau.log import recovery, removal
 from moldau.log.aborted_index import AbortedIndex
-from moldau.log.appending import Appender
+from moldau.log.appender import Appender
 from moldau.log.config import FOREVER
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.offset_index import OffsetIndex, OffsetPosition
@@ -93,7 +93,7 @@ def names_are_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def consumers_see_what_is_not_synced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PartitionLog, "stored_offset", PartitionLog.written_offset)
+    patch.setattr(PartitionLog, "durable_offset", PartitionLog.written_offset)
 
 
 def truncation_does_not_lower_the_recovery_point(patch: pytest.MonkeyPatch) -> None:

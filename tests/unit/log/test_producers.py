@@ -148,9 +148,9 @@ def test_a_transaction_commits() -> None:
     assert state.last_timestamp == 7
     assert log.producers.first_open is None
     assert log.producers.first_unstable is unstable, "the marker is not replicated yet"
-    log.producers.acknowledge(Offset(3))
+    log.producers.note_committed(Offset(3))
     assert log.producers.first_unstable is unstable
-    log.producers.acknowledge(Offset(4))
+    log.producers.note_committed(Offset(4))
     assert log.producers.first_unstable is None
     log.append(1, 0, 3)
 
@@ -164,9 +164,9 @@ def test_interleaved_transactions() -> None:
     first = log.producers.first_unstable
     assert first is not None
     assert first.first_offset == 0
-    log.producers.acknowledge(Offset(4))  # passes 2's marker only
+    log.producers.note_committed(Offset(4))  # passes 2's marker only
     assert log.producers.first_unstable is first
-    log.producers.acknowledge(Offset(5))
+    log.producers.note_committed(Offset(5))
     third = log.producers.first_unstable
     assert third is not None
     assert third is log.producers.first_open

@@ -164,7 +164,7 @@ class ProducersMachine(RuleBasedStateMachine):
     def replicate(self, data: st.DataObject) -> None:
         end = self.end_offset
         self.high_watermark = data.draw(st.integers(self.high_watermark, end))
-        self.producers.acknowledge(Offset(self.high_watermark))
+        self.producers.note_committed(Offset(self.high_watermark))
 
     @invariant()
     def stable_offset(self) -> None:

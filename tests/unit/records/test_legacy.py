@@ -17,7 +17,7 @@ from moldau.kernel.errors import (
 )
 from moldau.records.batch import read_records
 from moldau.records.compression import Codec, compress
-from moldau.records.legacy import Message, magic_of, read_messages, up_convert
+from moldau.records.legacy import LegacyMessage, magic_of, read_messages, up_convert
 
 LEGACY_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 LOG_APPEND_TIME = 0x08
@@ -134,9 +134,9 @@ def test_inner_offsets_of_careless_clients_are_counted_anew() -> None:
 
 
 def test_a_message_says_what_it_is() -> None:
-    assert Message(0, 1, LOG_APPEND_TIME | 2, 0, None, None).codec == Codec.SNAPPY
-    assert Message(0, 1, LOG_APPEND_TIME, 0, None, None).is_log_append_time
-    assert not Message(0, 0, LOG_APPEND_TIME, 0, None, None).is_log_append_time
+    assert LegacyMessage(0, 1, LOG_APPEND_TIME | 2, 0, None, None).codec == Codec.SNAPPY
+    assert LegacyMessage(0, 1, LOG_APPEND_TIME, 0, None, None).is_log_append_time
+    assert not LegacyMessage(0, 0, LOG_APPEND_TIME, 0, None, None).is_log_append_time
 
 
 # What must be refused.

@@ -19,8 +19,8 @@ class Waiter:
     def __init__(self) -> None:
         self.heard: list[object] = []
 
-    def stored(self, _) -> None:
-        self.heard.append("stored")
+    def committed(self, _) -> None:
+        self.heard.append("committed")
 
     def lost(self, _, error) -> None:
         self.heard.append(error.code)
@@ -62,19 +62,19 @@ def test_a_lone_replica_commits_what_it_has_stored():
     replica = replicas.get(P)
     writer, reader = Waiter(), Waiter()
     log.append(batch_of(2))
-    replica.wait_stored(Offset(2), writer)
+    replica.wait_committed(Offset(2), writer)
     replica.watch(reader)
     log.log.write()
-    replicas.stored(P, log.log)
+    replicas.note_durable(P, log.log)
     assert (log.log.high_watermark, writer.heard, reader.heard) == (0, [], [])
     log.sync()
-    replicas.stored(P, log.log)
-    assert (log.log.high_watermark, writer.heard, reader.heard) == (2, ["stored"], ["woken"])
-    replicas.stored(P, log.log)
+    replicas.note_durable(P, log.log)
+    assert (log.log.high_watermark, writer.heard, reader.heard) == (2, ["committed"], ["woken"])
+    replicas.note_durable(P, log.log)
     replica.unwatch(reader)
     log.add()
-    replicas.stored(P, log.log)
-    assert (writer.heard, reader.heard) == (["stored"], ["woken"])
+    replicas.note_durable(P, log.log)
+    assert (writer.heard, reader.heard) == (["committed"], ["woken"])
 
 
 def test_leading_makes_visible_what_is_stored():
@@ -98,28 +98,28 @@ def test_only_what_was_taken_back_is_lost():
     replica = replicas.get(P)
     first, second = Waiter(), Waiter()
     log.append(batch_of())
-    replica.wait_stored(Offset(1), first)
+    replica.wait_committed(Offset(1), first)
     log.log.write()
-    replica.wait_stored(Offset(2), second)
+    replica.wait_committed(Offset(2), second)
     replicas.failed(P, StorageFullError("full"))
     assert (first.heard, second.heard) == ([], [ErrorCode.KAFKA_STORAGE_ERROR])
     log.sync()
-    replicas.stored(P, log.log)
-    assert first.heard == ["stored"]
+    replicas.note_durable(P, log.log)
+    assert first.heard == ["committed"]
 
 
 def test_a_log_that_was_replaced_is_not_heard():
     replicas, _ = led()
     other = TestLog(MemoryDisk())
     other.add()
-    replicas.stored(P, other.log)
+    replicas.note_durable(P, other.log)
     assert replicas.get(P).log.high_watermark == 0
 
 
 def test_another_topic_of_the_same_name_is_another_replica():
     replicas, log = led()
     waiter = Waiter()
-    replicas.get(P).wait_stored(Offset(1), waiter)
+    replicas.get(P).wait_committed(Offset(1), waiter)
     replicas.lead(P, TopicId(b"u" * 16), log.log, LeaderEpoch(0))
     assert waiter.heard == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert replicas.get(P).leader_epoch == 0

@@ -68,7 +68,7 @@ class Opened:
             self.closed = dict(store.hosts[0].core.closed)
             self.ends = {p: log.log_end for p, log in store.hosts[0].core.logs.items()}
             for partition, log in store.hosts[0].core.logs.items():
-                log.advance_high_watermark(log.stored_offset)
+                log.advance_high_watermark(log.durable_offset)
                 check_log(log, store.place_of(partition).waiting)
                 check_producers(log, store.place_of(partition).waiting)
             if Q not in self.closed:

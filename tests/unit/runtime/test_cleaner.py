@@ -11,7 +11,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskFullError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.compaction.plan import LogView
-from moldau.log.compaction.run import Limits
+from moldau.log.compaction.run import CompactionLimits
 from moldau.log.compaction.swap import Replacement, complete
 from moldau.log.config import LogConfig
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
@@ -195,7 +195,7 @@ def test_the_throttle_slows_it_down() -> None:
 
 def test_memory_is_shared_by_the_threads() -> None:
     settings = CleanerSettings(threads=4, dedupe_buffer_size=4000, io_buffer_size=8000)
-    assert settings.limits == Limits(keys_bytes=1000, io_bytes=1000, load_factor=0.9)
+    assert settings.limits == CompactionLimits(keys_bytes=1000, io_bytes=1000, load_factor=0.9)
 
 
 def test_the_number_of_threads_changes_while_it_runs() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import Offset, TopicPartition
-from moldau.log import moving
+from moldau.log import move
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import PartitionOfflineError
 from moldau.runtime.log_store import LogStore
@@ -81,7 +81,7 @@ def test_a_log_moves_with_everything(roots, durability, count):
 
 @scenario
 async def test_a_log_moves_while_it_is_written(roots, monkeypatch):
-    monkeypatch.setattr(moving, "SLICE_BYTES", 500)
+    monkeypatch.setattr(move, "SLICE_BYTES", 500)
     broker = Broker()
     a, b = roots
     async with open_store(roots, broker, SMALL) as store:
@@ -102,7 +102,7 @@ async def test_a_log_moves_while_it_is_written(roots, monkeypatch):
 
 @scenario
 async def test_a_wish_may_change(roots, monkeypatch):
-    monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+    monkeypatch.setattr(move, "SLICE_BYTES", 200)
     broker = Broker()
     a, b = roots
     async with open_store(roots, broker, SMALL) as store:
@@ -134,7 +134,7 @@ async def test_a_wish_may_change(roots, monkeypatch):
 @pytest.mark.parametrize("is_crash", [False, True])
 def test_a_restart_goes_on_with_a_move(roots, monkeypatch, is_crash):
     async def run():
-        monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+        monkeypatch.setattr(move, "SLICE_BYTES", 200)
         broker = Broker()
         a, b = roots
         async with open_store(roots, broker, SMALL, is_crash=is_crash) as store:
@@ -171,7 +171,7 @@ async def test_a_copy_that_is_no_use_is_gone_for_good_before_its_log_goes_on(roo
         host = store.hosts[1]
         assert P not in host.core.futures
         assert not host.pool.is_busy
-        assert not host.core.is_commit_due, "its new name is synced"
+        assert not host.core.is_sync_due, "its new name is synced"
 
 
 @scenario
@@ -195,7 +195,7 @@ async def test_a_copy_without_its_log_is_the_log(roots):
 
 @scenario
 async def test_deletion_takes_the_copy_along(roots, monkeypatch):
-    monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+    monkeypatch.setattr(move, "SLICE_BYTES", 200)
     broker = Broker()
     a, b = roots
     async with open_store(roots, broker, SMALL) as store:
@@ -214,7 +214,7 @@ async def test_deletion_takes_the_copy_along(roots, monkeypatch):
 
 @scenario
 async def test_truncation_and_deleted_records_while_on_the_way(roots, monkeypatch):
-    monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+    monkeypatch.setattr(move, "SLICE_BYTES", 200)
     broker = Broker()
     a, b = roots
     async with open_store(roots, broker, SMALL) as store:
@@ -286,7 +286,7 @@ async def test_a_directory_without_room_is_waited_for(roots, monkeypatch):
 
 @scenario
 async def test_a_third_directory_takes_the_place_of_the_second(roots, tmp_path, monkeypatch):
-    monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+    monkeypatch.setattr(move, "SLICE_BYTES", 200)
     broker = Broker()
     a, b = roots
     c = tmp_path / "c"
@@ -308,7 +308,7 @@ def test_a_directory_fails_in_the_middle(roots, monkeypatch, number):
     """The log's own takes it offline, that of the copy does not; the next start goes on."""
 
     async def run():
-        monkeypatch.setattr(moving, "SLICE_BYTES", 200)
+        monkeypatch.setattr(move, "SLICE_BYTES", 200)
         broker = Broker()
         a, b = roots
         async with open_store(roots, broker, SMALL) as store:
@@ -349,13 +349,13 @@ def test_a_directory_fails_while_the_copy_takes_its_place(roots, monkeypatch, st
             ids = [host.identity.directory_id for host in store.hosts]
             await make(store, a)
             await fill(store, broker, 10)
-            real = getattr(moving.Move, step)
+            real = getattr(move.Move, step)
 
             def fail(move):
                 store.hosts[number].fail(DiskFailedError("", "EIO"))
                 return real(move)
 
-            monkeypatch.setattr(moving.Move, step, fail)
+            monkeypatch.setattr(move.Move, step, fail)
             store.move(P, str(b))
             await broker.until(lambda: broker.failed)
             while P in store.moves:
@@ -367,7 +367,7 @@ def test_a_directory_fails_while_the_copy_takes_its_place(roots, monkeypatch, st
                 with pytest.raises(PartitionOfflineError):
                     store.get(P)
             assert told == ids[1:] + (ids[:1] if step == "retire" else [])
-            monkeypatch.setattr(moving.Move, step, real)
+            monkeypatch.setattr(move.Move, step, real)
         async with open_store(roots, broker, SMALL) as store:
             await store.moves.resume(lambda _: TOPIC_ID, is_complete=True)
             assert store.get(P).log_end == 10 + is_over

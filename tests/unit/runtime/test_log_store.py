@@ -11,7 +11,7 @@ from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import CorruptLogError, PartitionOfflineError, StorageFullError
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.runtime.cleaner import CleanerSettings
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.free_space import Space, Thresholds
@@ -311,7 +311,7 @@ async def test_many_partitions_share_their_commits(tmp_path):
             append(store, partition, batch_of(b"x"))
         store.write()
         await broker.until(lambda: all(store.get(p).high_watermark for p in partitions))
-        assert store.place_of(partitions[0]).pool.commits <= 200
+        assert store.place_of(partitions[0]).pool.rounds <= 200
         assert threading.active_count() < 40
 
 

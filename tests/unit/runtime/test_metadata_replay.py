@@ -11,13 +11,13 @@ import pytest
 from moldau.consensus.voters import VoterHistory
 from moldau.controller.commands import (
     AllocateProducerIds,
-    Command,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
     IncrementalAlterConfigs,
     UpdateFeatures,
 )
+from moldau.coordination.command import Command
 from moldau.log.config import Durability, LogConfig
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.snapshot import find_snapshot_id

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from moldau.kernel.disk import DiskError, DiskFailedError
-from moldau.log.commit import Commit
+from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.runtime.sync_pool import SyncPool
@@ -40,7 +40,7 @@ class Source:
         self.ends: dict[int, int] = {}
         self.sizes: list[int] = []
         self.failed_with: list[DiskError] = []
-        self.refused: list[Commit] = []
+        self.refused: list[SyncRound] = []
         self.changed = asyncio.Event()
         self.replacements: list[tuple[str, bytes]] = []
         self._dirty: dict[int, int] = {}
@@ -53,22 +53,22 @@ class Source:
             self.written[number] = self._dirty[number] = self.written.get(number, 0) + 1
         self.pool.wake()
 
-    def take_commit(self):
+    def take_round(self):
         if not self._dirty:
             return None
         self._taken, self._dirty = self._dirty, {}
-        return Commit([str(number) for number in self._taken], self.replacements, [""])
+        return SyncRound([str(number) for number in self._taken], self.replacements, [""])
 
-    def committed(self, commit):
+    def synced(self, sync_round):
         self.ends.update(self._taken)
-        self.sizes.append(len(commit.files))
+        self.sizes.append(len(sync_round.files))
 
-    def told(self, _):
+    def announce(self, _):
         self.changed.set()
 
-    def put_back(self, commit, _):
+    def put_back(self, sync_round, _):
         self._dirty = self._taken | self._dirty
-        self.refused.append(commit)
+        self.refused.append(sync_round)
         self.changed.set()
 
     def failed(self, error):
@@ -96,7 +96,7 @@ def test_one_sync_at_a_time_and_the_next_takes_all():
         disk.gate.set()
         await source.until(lambda: source.ends == source.written)
         assert source.sizes == [1, 20]
-        assert (source.pool.commits, source.pool.is_busy) == (2, False)
+        assert (source.pool.rounds, source.pool.is_busy) == (2, False)
         source.pool.close()
 
     asyncio.run(run())

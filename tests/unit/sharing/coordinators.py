@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from moldau.coordination.machine import Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord, decode_record, record_types
 from moldau.kernel.clock import Instant

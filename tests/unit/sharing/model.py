@@ -2,27 +2,28 @@
 
 from random import Random
 
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, TopicId
-from moldau.sharing.commands import Done, InitializeState, ReadState, WriteState
-from moldau.sharing.limits import Limits, Wish
+from moldau.sharing.commands import InitializeState, ReadState, WriteState
+from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.partition import SharePartition
+from moldau.sharing.share_state import ShareKey, ShareState
 from moldau.sharing.states import (
     Acknowledgement,
-    AcknowledgeType,
-    Fetched,
-    Span,
+    AcknowledgementKind,
+    FetchedBatches,
+    ShareSpan,
     StateBatch,
     StateWrite,
 )
-from moldau.sharing.stored_state import ShareKey, ShareState
 from tests.unit.sharing.coordinators import Context, Coordinator
 
 KEY = ShareKey("g", TopicId(b"t" * 16), 0)
 MEMBERS = ("a", "b", "c")
-FINAL = (AcknowledgeType.ACCEPT, AcknowledgeType.REJECT)
-DONE = (*FINAL, AcknowledgeType.GAP)
+FINAL = (AcknowledgementKind.ACCEPT, AcknowledgementKind.REJECT)
+DONE = (*FINAL, AcknowledgementKind.GAP)
 
 
 class Model:
@@ -35,7 +36,7 @@ class Model:
 
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
-        self.limits = Limits(
+        self.limits = ShareLimits(
             random.choice((5, 20, 100)),
             random.choice((2, 3, 5)),
             random.choice((5.0, 30.0)),
@@ -45,7 +46,7 @@ class Model:
         self.coordinator = Coordinator(
             Context(share_coordinator_snapshot_update_records_per_snapshot=updates)
         )
-        self.batches: list[Span] = []
+        self.batches: list[ShareSpan] = []
         self.log_end = 0
         self.log_start = 0
         self.now = 0.0
@@ -56,7 +57,7 @@ class Model:
         self.said: set[int] = set()
         """Stored as done, whether or not anybody heard of that."""
         self.counts: dict[int, int] = {}
-        self.writes: list[tuple[StateWrite, int, dict[int, AcknowledgeType]]] = []
+        self.writes: list[tuple[StateWrite, int, dict[int, AcknowledgementKind]]] = []
         assert not isinstance(self.ask(InitializeState(KEY, 1, 0)), Refusal)
         self.partition = self.lead()
 
@@ -81,7 +82,7 @@ class Model:
             if self.random.random() < 0.1:
                 self.log_end += self.random.randint(1, 3)  # compacted away
             size = self.random.randint(1, 6)
-            self.batches.append(Span(Offset(self.log_end), Offset(self.log_end + size - 1)))
+            self.batches.append(ShareSpan(Offset(self.log_end), Offset(self.log_end + size - 1)))
             self.log_end += size
 
     def retain(self) -> None:
@@ -100,13 +101,13 @@ class Model:
         offset = self.partition.next_fetch_offset
         read = [batch for batch in self.batches if batch.last >= offset]
         read = read[: self.random.randint(1, 6)]
-        wish = Wish(
+        wish = AcquisitionWish(
             self.random.choice((1, 3, 10, 500)),
             self.random.choice((1, 5, 500)),
             is_strict=self.random.random() < 0.5,
         )
         acquired = self.partition.acquire(
-            member, Fetched(offset, read), wish=wish, limits=self.limits, now=self.now
+            member, FetchedBatches(offset, read), wish=wish, limits=self.limits, now=self.now
         )
         total = 0
         for first, last, count in acquired:
@@ -121,7 +122,7 @@ class Model:
             assert total <= wish.records_max
         return total
 
-    def acknowledge(self, kinds: tuple[AcknowledgeType, ...]) -> None:
+    def acknowledge(self, kinds: tuple[AcknowledgementKind, ...]) -> None:
         if not self.held:
             return
         member, _ = self.held[self.random.choice(sorted(self.held))]
@@ -135,7 +136,7 @@ class Model:
         write = self.partition.acknowledge(member, [said], limits=self.limits, now=self.now)
         spoken = dict(zip(range(first, last + 1), types, strict=True))
         for offset, kind in spoken.items():
-            if kind is AcknowledgeType.RENEW:
+            if kind is AcknowledgementKind.RENEW:
                 self.held[offset] = member, self.now + self.limits.lock_seconds
             else:
                 del self.held[offset]
@@ -148,7 +149,7 @@ class Model:
         owner = self.held.get(offset, ("", 0.0))[0]
         member = self.random.choice([each for each in MEMBERS if each != owner])
         before = self.partition.states()
-        said = Acknowledgement(Offset(offset), Offset(offset), (AcknowledgeType.ACCEPT,))
+        said = Acknowledgement(Offset(offset), Offset(offset), (AcknowledgementKind.ACCEPT,))
         try:
             self.partition.acknowledge(member, [said], limits=self.limits, now=self.now)
         except Refusal:
@@ -211,7 +212,7 @@ class Model:
             }
         else:
             self.final |= {offset for offset, kind in spoken.items() if kind in FINAL}
-        self.partition.written(write.number, is_stored=is_stored)
+        self.partition.written(write.number, is_recorded=is_stored)
 
     def _lock(self, offset: int) -> tuple[str, float]:
         for run in self.partition._window.over(Offset(offset), Offset(offset)):
@@ -249,8 +250,8 @@ class Model:
         steps = [
             (self.produce, 4),
             (self.acquire, 6),
-            (lambda: self.acknowledge(tuple(AcknowledgeType)), 5),
-            (lambda: self.acknowledge((AcknowledgeType.ACCEPT,)), 3),
+            (lambda: self.acknowledge(tuple(AcknowledgementKind)), 5),
+            (lambda: self.acknowledge((AcknowledgementKind.ACCEPT,)), 3),
             (self.acknowledge_in_vain, 1),
             (self.store, 8),
             (self.bury, 2),
@@ -276,7 +277,7 @@ class Model:
                     break
                 if not [each for each in self.batches if each.last >= self.partition.end_offset]:
                     break
-            self.acknowledge((AcknowledgeType.ACCEPT,))
+            self.acknowledge((AcknowledgementKind.ACCEPT,))
             self.expire()
             self.check()
         there = {

@@ -2,7 +2,8 @@
 
 import pytest
 
-from moldau.coordination.machine import SetTimer, Ticket
+from moldau.coordination.command import Done, Ticket
+from moldau.coordination.decision import SetTimer
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, TopicId
@@ -11,16 +12,16 @@ from moldau.protocol.stored.share_group_state import ShareSnapshotKey, ShareUpda
 from moldau.sharing.commands import (
     DeleteBefore,
     DeleteState,
-    Done,
-    ForgetTopics,
+    ForgetTopicStates,
     InitializeState,
     ReadState,
     ReadSummary,
     Summary,
     WriteState,
 )
+from moldau.sharing.machine import PruneTimer
+from moldau.sharing.share_state import ShareKey, ShareState
 from moldau.sharing.states import RecordState, StateBatch
-from moldau.sharing.stored_state import ShareKey, ShareState
 from tests.unit.sharing.coordinators import TYPES, Context, Coordinator, decode_record
 
 TOPIC = TopicId(b"t" * 16)
@@ -31,7 +32,7 @@ DONE = StateBatch(Offset(0), Offset(4), RecordState.ACKNOWLEDGED, 1)
 
 def initialized(**settings: str) -> Coordinator:
     coordinator = Coordinator(Context(**settings))
-    assert coordinator.ask(InitializeState(KEY, 3, -1), NOW) == Done()
+    assert coordinator.ask(InitializeState(KEY, 3, -1), NOW) == Done.DONE
     return coordinator
 
 
@@ -51,7 +52,7 @@ def test_a_state_is_written_and_read() -> None:
     read = coordinator.ask(ReadState(KEY, 5), NOW)
     assert isinstance(read, ShareState)
     assert (read.state_epoch, read.start_offset, read.batches) == (3, -1, ())
-    assert coordinator.ask(write(3, 5, 2, DONE), NOW) == Done()
+    assert coordinator.ask(write(3, 5, 2, DONE), NOW) == Done.DONE
     coordinator.restart()
     read = coordinator.ask(ReadState(KEY, 5), NOW)
     assert isinstance(read, ShareState)
@@ -131,8 +132,8 @@ def test_a_snapshot_after_so_many_updates() -> None:
 
 def test_deleted_states_are_gone() -> None:
     coordinator = initialized()
-    assert coordinator.ask(DeleteState(KEY), NOW) == Done()
-    assert coordinator.ask(DeleteState(KEY), NOW) == Done()
+    assert coordinator.ask(DeleteState(KEY), NOW) == Done.DONE
+    assert coordinator.ask(DeleteState(KEY), NOW) == Done.DONE
     assert len(coordinator.log) == 2
     coordinator.restart()
     assert coordinator.ask(ReadSummary(KEY), NOW) == Summary()
@@ -143,7 +144,7 @@ def test_topics_that_are_gone_are_forgotten() -> None:
     coordinator = initialized()
     other = ShareKey("g", TopicId(b"u" * 16), 0)
     coordinator.ask(InitializeState(other, 1, 0), NOW)
-    coordinator.ask(ForgetTopics({TOPIC}), NOW)
+    coordinator.ask(ForgetTopicStates({TOPIC}), NOW)
     coordinator.restart()
     assert coordinator.ask(ReadSummary(KEY), NOW) == Summary()
     assert coordinator.ask(ReadSummary(other), NOW) == Summary(1, 0, 0, 0)
@@ -156,13 +157,13 @@ def test_what_is_before_the_oldest_snapshot_is_deleted() -> None:
     for _ in range(8):
         coordinator.ask(write(3, 5, 0, DONE), NOW)
     (timer,) = coordinator.machine.loaded(NOW).effects
-    assert timer == SetTimer("tidy", NOW.monotonic + 300)
+    assert timer == SetTimer(PruneTimer(), NOW.monotonic + 300)
     later = Instant(400.0, 400_000)
-    decision = coordinator.machine.expire("tidy", later)
+    decision = coordinator.machine.expire(PruneTimer(), later)
     assert decision.effects[0] == DeleteBefore(Offset(1))
     coordinator.record(decision)
     # The one that nobody writes has another snapshot now, and does not hold up the others.
-    (delete, _) = coordinator.machine.expire("tidy", later).effects
+    (delete, _) = coordinator.machine.expire(PruneTimer(), later).effects
     assert isinstance(delete, DeleteBefore)
     assert delete.offset >= 9
     coordinator.log_start = delete.offset

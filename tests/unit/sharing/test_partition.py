@@ -5,37 +5,37 @@ import pytest
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.limits import Limits, Wish
+from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import (
     Acknowledgement,
-    AcknowledgeType,
-    Fetched,
+    AcknowledgementKind,
+    FetchedBatches,
     RecordState,
-    Span,
+    ShareSpan,
     StateBatch,
     StateWrite,
 )
 
-LIMITS = Limits(in_flight_max=100, delivery_count_max=5, lock_seconds=30.0)
-ALL = Wish(records_max=500, batch_size=500, is_strict=False)
+LIMITS = ShareLimits(in_flight_max=100, delivery_count_max=5, lock_seconds=30.0)
+ALL = AcquisitionWish(records_max=500, batch_size=500, is_strict=False)
 
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = RecordState
 ACCEPT, RELEASE, REJECT = (
-    AcknowledgeType.ACCEPT,
-    AcknowledgeType.RELEASE,
-    AcknowledgeType.REJECT,
+    AcknowledgementKind.ACCEPT,
+    AcknowledgementKind.RELEASE,
+    AcknowledgementKind.REJECT,
 )
 
 
-def spans(*pairs: tuple[int, int]) -> list[Span]:
-    return [Span(Offset(first), Offset(last)) for first, last in pairs]
+def spans(*pairs: tuple[int, int]) -> list[ShareSpan]:
+    return [ShareSpan(Offset(first), Offset(last)) for first, last in pairs]
 
 
 class Shared:
     """A share partition over batches of ten, unless others are named."""
 
-    def __init__(self, limits: Limits = LIMITS, start: int = 0) -> None:
+    def __init__(self, limits: ShareLimits = LIMITS, start: int = 0) -> None:
         self.partition = SharePartition(Offset(start), 1)
         self.limits = limits
         self.now = 0.0
@@ -43,13 +43,13 @@ class Shared:
     def acquire(
         self,
         member: str = "a",
-        wish: Wish = ALL,
+        wish: AcquisitionWish = ALL,
         *pairs: tuple[int, int],
         aborted: tuple[tuple[int, int], ...] = (),
     ) -> list[tuple[int, int, int]]:
         batches = spans(*(pairs or ((0, 9), (10, 19), (20, 29))))
         offset = self.partition.next_fetch_offset
-        fetched = Fetched(
+        fetched = FetchedBatches(
             offset, [each for each in batches if each.last >= offset], spans(*aborted)
         )
         return [
@@ -59,14 +59,16 @@ class Shared:
             )
         ]
 
-    def say(self, member: str, first: int, last: int, *types: AcknowledgeType) -> StateWrite | None:
+    def say(
+        self, member: str, first: int, last: int, *types: AcknowledgementKind
+    ) -> StateWrite | None:
         said = [Acknowledgement(Offset(first), Offset(last), types)]
         return self.partition.acknowledge(member, said, limits=self.limits, now=self.now)
 
-    def acknowledge(self, member: str, first: int, last: int, *types: AcknowledgeType) -> None:
+    def acknowledge(self, member: str, first: int, last: int, *types: AcknowledgementKind) -> None:
         write = self.say(member, first, last, *types)
         assert write is not None
-        self.partition.written(write.number, is_stored=True)
+        self.partition.written(write.number, is_recorded=True)
 
     @property
     def states(self) -> list[tuple[int, int, RecordState, int]]:
@@ -83,15 +85,17 @@ def test_records_are_acquired_once() -> None:
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        (Wish(5, 500, is_strict=True), [(0, 4, 1)]),
-        (Wish(5, 500, is_strict=False), [(0, 9, 1)]),
-        (Wish(11, 500, is_strict=False), [(0, 19, 1)]),
-        (Wish(10, 500, is_strict=False), [(0, 9, 1)]),
-        (Wish(500, 10, is_strict=False), [(0, 9, 1), (10, 19, 1), (20, 29, 1)]),
-        (Wish(500, 11, is_strict=False), [(0, 19, 1), (20, 29, 1)]),
+        (AcquisitionWish(5, 500, is_strict=True), [(0, 4, 1)]),
+        (AcquisitionWish(5, 500, is_strict=False), [(0, 9, 1)]),
+        (AcquisitionWish(11, 500, is_strict=False), [(0, 19, 1)]),
+        (AcquisitionWish(10, 500, is_strict=False), [(0, 9, 1)]),
+        (AcquisitionWish(500, 10, is_strict=False), [(0, 9, 1), (10, 19, 1), (20, 29, 1)]),
+        (AcquisitionWish(500, 11, is_strict=False), [(0, 19, 1), (20, 29, 1)]),
     ],
 )
-def test_as_much_as_is_asked_for(wish: Wish, expected: list[tuple[int, int, int]]) -> None:
+def test_as_much_as_is_asked_for(
+    wish: AcquisitionWish, expected: list[tuple[int, int, int]]
+) -> None:
     assert Shared().acquire("a", wish) == expected
 
 
@@ -122,7 +126,7 @@ def test_acknowledged_records_are_done_when_they_are_stored() -> None:
     with pytest.raises(Refusal) as refused:
         shared.say("a", 0, 9, ACCEPT)
     assert refused.value.code == ErrorCode.INVALID_RECORD_STATE
-    shared.partition.written(1, is_stored=True)
+    shared.partition.written(1, is_recorded=True)
     assert shared.partition.start_offset == 10
 
 
@@ -131,7 +135,7 @@ def test_what_is_not_stored_is_still_acquired() -> None:
     shared.acquire("a")
     write = shared.say("a", 0, 9, ACCEPT)
     assert write is not None
-    shared.partition.written(write.number, is_stored=False)
+    shared.partition.written(write.number, is_recorded=False)
     assert shared.states == [(0, 9, ACQUIRED, 1), (10, 29, ACQUIRED, 1)]
     shared.acknowledge("a", 0, 9, REJECT)
     assert shared.partition.start_offset == 10
@@ -140,7 +144,7 @@ def test_what_is_not_stored_is_still_acquired() -> None:
 def test_each_offset_may_be_said_something_else_of() -> None:
     shared = Shared()
     shared.acquire("a", ALL, (0, 4))
-    shared.acknowledge("a", 0, 4, ACCEPT, RELEASE, RELEASE, REJECT, AcknowledgeType.GAP)
+    shared.acknowledge("a", 0, 4, ACCEPT, RELEASE, RELEASE, REJECT, AcknowledgementKind.GAP)
     assert shared.partition.start_offset == 1
     assert shared.states == [(1, 2, AVAILABLE, 1), (3, 4, ARCHIVED, 1)]
     assert shared.partition.delivery_complete_count == 2
@@ -159,8 +163,8 @@ def test_only_what_one_has_can_be_acknowledged(
     member: str, first: int, last: int, code: ErrorCode
 ) -> None:
     shared = Shared()
-    shared.acquire("a", Wish(10, 10, is_strict=True), (0, 9))
-    shared.acquire("b", Wish(10, 10, is_strict=True), (10, 19))
+    shared.acquire("a", AcquisitionWish(10, 10, is_strict=True), (0, 9))
+    shared.acquire("b", AcquisitionWish(10, 10, is_strict=True), (10, 19))
     before = shared.states
     with pytest.raises(Refusal) as refused:
         shared.say(member, first, last, ACCEPT)
@@ -213,13 +217,13 @@ def test_locks_are_renewed() -> None:
     shared = Shared()
     shared.acquire("a", ALL, (0, 9))
     shared.now = 20.0
-    assert shared.say("a", 0, 4, AcknowledgeType.RENEW) is None
+    assert shared.say("a", 0, 4, AcknowledgementKind.RENEW) is None
     write = shared.partition.expire(LIMITS, 31.0)
     assert write is not None
     assert write.batches == ((5, 9, AVAILABLE, 1),)
     shared.limits = LIMITS._replace(may_renew=False)
     with pytest.raises(Refusal):
-        shared.say("a", 0, 4, AcknowledgeType.RENEW)
+        shared.say("a", 0, 4, AcknowledgementKind.RENEW)
 
 
 def test_a_lock_that_ends_while_its_acknowledgement_is_stored_waits_for_that() -> None:
@@ -228,7 +232,7 @@ def test_a_lock_that_ends_while_its_acknowledgement_is_stored_waits_for_that() -
     write = shared.say("a", 0, 9, ACCEPT)
     assert write is not None
     assert shared.partition.expire(LIMITS, 60.0) is None
-    shared.partition.written(write.number, is_stored=False)
+    shared.partition.written(write.number, is_recorded=False)
     assert shared.partition.next_deadline == 30.0
     assert shared.partition.expire(LIMITS, 60.0) is not None
     assert shared.states == [(0, 9, AVAILABLE, 1)]
@@ -255,12 +259,12 @@ def test_what_fails_often_is_delivered_in_smaller_and_smaller_numbers() -> None:
 
 def test_a_member_that_goes_gives_back_what_it_has() -> None:
     shared = Shared()
-    shared.acquire("a", Wish(10, 10, is_strict=True), (0, 9))
-    shared.acquire("b", Wish(10, 10, is_strict=True), (10, 19))
+    shared.acquire("a", AcquisitionWish(10, 10, is_strict=True), (0, 9))
+    shared.acquire("b", AcquisitionWish(10, 10, is_strict=True), (10, 19))
     write = shared.partition.release("a", LIMITS)
     assert write is not None
     assert shared.partition.next_fetch_offset == 20
-    shared.partition.written(write.number, is_stored=True)
+    shared.partition.written(write.number, is_recorded=True)
     assert shared.states == [(0, 9, AVAILABLE, 1), (10, 19, ACQUIRED, 1)]
     assert shared.partition.release("a", LIMITS) is None
 
@@ -311,7 +315,9 @@ def test_what_was_stored_is_loaded() -> None:
 def test_what_is_given_up_is_buried_first() -> None:
     shared = Shared(LIMITS._replace(has_dead_letters=True, delivery_count_max=2))
     shared.acquire("a", ALL, (0, 9))
-    shared.acknowledge("a", 0, 9, *[REJECT] * 3, *[ACCEPT] * 4, AcknowledgeType.GAP, *[RELEASE] * 2)
+    shared.acknowledge(
+        "a", 0, 9, *[REJECT] * 3, *[ACCEPT] * 4, AcknowledgementKind.GAP, *[RELEASE] * 2
+    )
     assert shared.states == [
         (0, 2, ARCHIVING, 1),
         (3, 6, ACKNOWLEDGED, 1),

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moldau.coordination.machine import Producer
+from moldau.coordination.command import DONE
+from moldau.coordination.producer import ProducerIdentity
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.transactions.commands import (
-    DONE,
     AddPartitions,
     DescribeTransaction,
     EndTransaction,
@@ -35,7 +35,7 @@ STATES = (
 )
 
 
-def world_in(state: State, version: int) -> tuple[TransactionWorld, Producer]:
+def world_in(state: State, version: int) -> tuple[TransactionWorld, ProducerIdentity]:
     """Return a world whose transaction is in a state, and its producer as the client knows it."""
     w = TransactionWorld(version)
     producer = w.init()
@@ -88,7 +88,7 @@ def test_ending(version: int, state: State, commit, abort, abort_bumping) -> Non
 @pytest.mark.parametrize("state", STATES)
 def test_producers_that_are_others(version: int, state: State) -> None:
     w, producer = world_in(state, version)
-    stranger = Producer(ProducerId(producer.id + 7), producer.epoch)
+    stranger = ProducerIdentity(ProducerId(producer.id + 7), producer.epoch)
     zombie = bumped(producer, -2 if version == 2 else -1)
     is_prepared = state.is_prepared
     for ask in (w.end, lambda p: w.add(p, B)):
@@ -122,7 +122,7 @@ def test_verifying(state: State) -> None:
 
 def test_ids_that_are_not_known() -> None:
     w = TransactionWorld()
-    producer = Producer(ProducerId(1), ProducerEpoch(0))
+    producer = ProducerIdentity(ProducerId(1), ProducerEpoch(0))
     assert w.add(producer, A) == w.verify(producer, A) == w.end(producer) == MAPPING
     assert w.ask(DescribeTransaction(ID)) == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert w.ask(ListTransactions()) == ()
@@ -208,11 +208,11 @@ def test_a_producer_goes_on_with_the_next_epoch() -> None:
     assert w.init(expected=third) == FENCED
 
 
-def replace_id(producer: Producer, more: int) -> Producer:
-    return Producer(ProducerId(producer.id + more), producer.epoch)
+def replace_id(producer: ProducerIdentity, more: int) -> ProducerIdentity:
+    return ProducerIdentity(ProducerId(producer.id + more), producer.epoch)
 
 
-def with_epoch(w: TransactionWorld, epoch: int) -> Producer:
+def with_epoch(w: TransactionWorld, epoch: int) -> ProducerIdentity:
     """Let the producer have come a long way."""
     w.init()
     w.append(record_of(replace(w.known, producer_epoch=ProducerEpoch(epoch)), 1))

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from moldau.coordination.machine import Producer
+from moldau.coordination.command import DONE
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import ProducerEpoch, TopicPartition
 from moldau.log.config import Durability
@@ -25,7 +26,6 @@ from moldau.records.batch import TRANSACTIONAL
 from moldau.records.control import build_end_transaction
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.transactions.commands import (
-    DONE,
     AddPartitions,
     CompleteTransaction,
     EndTransaction,
@@ -53,19 +53,19 @@ class Partition:
         self.partition = partition
         disk = MemoryDisk()
         self.log = TestLog(disk, durability=Durability.PAGE_CACHE, directory=str(partition))
-        self.entries: list[tuple[Producer, bytes | bool]] = []
+        self.entries: list[tuple[ProducerIdentity, bytes | bool]] = []
         """Values, and for markers whether they commit."""
 
-    def state(self, producer: Producer):
+    def state(self, producer: ProducerIdentity):
         return self.log.log.producers.states.get(producer.id)
 
-    def is_admitted(self, producer: Producer) -> bool:
+    def is_admitted(self, producer: ProducerIdentity) -> bool:
         state = self.state(producer)
         if state is None or producer.epoch > state.producer_epoch:
             return False
         return producer.epoch < state.producer_epoch or state.transaction_first_offset >= 0
 
-    def append(self, producer: Producer, sequence: int, value: bytes) -> bool:
+    def append(self, producer: ProducerIdentity, sequence: int, value: bytes) -> bool:
         data = batch_of(
             value=value,
             attributes=TRANSACTIONAL,
@@ -110,7 +110,7 @@ class Partition:
     def outcomes(self) -> dict[bytes, bool | None]:
         """Return what became of each value: None while that is open."""
         found: dict[bytes, bool | None] = {}
-        open_: defaultdict[int, list[tuple[Producer, bytes]]] = defaultdict(list)
+        open_: defaultdict[int, list[tuple[ProducerIdentity, bytes]]] = defaultdict(list)
         epochs: dict[int, int] = {}
         for producer, entry in self.entries:
             if isinstance(entry, bool):
@@ -143,7 +143,7 @@ class Client:
         self.id = id_
         self.number = number
         self.version = model.client_version
-        self.producer: Producer | None = None
+        self.producer: ProducerIdentity | None = None
         self.attempt = Attempt()
         self.added: set[TopicPartition] = set()
         self.sequences: dict[TopicPartition, int] = {}
@@ -190,7 +190,7 @@ class Client:
 
         self.ask(command, answered)
 
-    def begin(self, producer: Producer) -> None:
+    def begin(self, producer: ProducerIdentity) -> None:
         if producer != self.producer:
             self.sequences.clear()
         self.producer = producer
@@ -253,7 +253,7 @@ class Client:
         def answered(outcome: Any) -> None:
             if attempt is not self.attempt:
                 return
-            if isinstance(outcome, Producer):
+            if isinstance(outcome, ProducerIdentity):
                 attempt.is_certain = True
                 model.ended(self.id, producer)
                 self.begin(outcome)
@@ -284,8 +284,8 @@ class Model:
         self.attempts: list[Attempt] = []
         self.late: list[Any] = []
         self.values = 0
-        self.epochs: dict[str, Producer] = {}
-        self.fenced: dict[str, set[Producer]] = defaultdict(set)
+        self.epochs: dict[str, ProducerIdentity] = {}
+        self.fenced: dict[str, set[ProducerIdentity]] = defaultdict(set)
         self.begun: dict[str, float] = {}
         if self.random.random() < 0.3:
             self.nearly_exhaust()
@@ -355,17 +355,17 @@ class Model:
 
     # What has to be.
 
-    def fence(self, id_: str, producer: Producer) -> None:
+    def fence(self, id_: str, producer: ProducerIdentity) -> None:
         """A producer was given out: nobody before it writes or ends any more."""
         before = self.epochs.get(id_)
         if before is not None and before != producer:
             self.fenced[id_].add(before)
         self.epochs[id_] = producer
 
-    def written(self, id_: str, producer: Producer) -> None:
+    def written(self, id_: str, producer: ProducerIdentity) -> None:
         assert producer not in self.fenced[id_], "a fenced producer has written"
 
-    def ended(self, id_: str, producer: Producer) -> None:
+    def ended(self, id_: str, producer: ProducerIdentity) -> None:
         # The same answer may be given again to whoever ended it, but nothing is ended twice.
         known = self.world.machine.shelf.transactions[id_]
         assert known.producer_id != producer.id or known.producer_epoch >= producer.epoch
@@ -418,8 +418,8 @@ class Model:
 
     def judge_epochs(self) -> None:
         for partition in self.partitions.values():
-            seen: set[Producer] = set()
-            writer: dict[int, Producer] = {}
+            seen: set[ProducerIdentity] = set()
+            writer: dict[int, ProducerIdentity] = {}
             for producer, entry in partition.entries:
                 if not isinstance(entry, bool):
                     writer[producer.id] = producer

@@ -5,16 +5,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from moldau.coordination.machine import (
-    NO_PRODUCER,
-    CancelTimer,
-    Decision,
-    Effect,
-    Producer,
-    Reply,
-    SetTimer,
-    Ticket,
-)
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import CancelTimer, Decision, Effect, Reply, SetTimer
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord, decode_record, record_types
 from moldau.kernel.clock import Instant
@@ -169,18 +162,20 @@ class TransactionWorld:
             return None
         return answers[0].code if isinstance(answers[0], Refusal) else answers[0]
 
-    def init(self, expected: Producer | None = None, **fields: Any) -> Any:
+    def init(self, expected: ProducerIdentity | None = None, **fields: Any) -> Any:
         answer = self.ask(InitProducer(ID, fields.pop("timeout_ms", 60_000), expected, **fields))
         return getattr(answer, "producer", answer)
 
-    def add(self, producer: Producer, *partitions: TopicPartition, **fields: Any) -> Any:
+    def add(self, producer: ProducerIdentity, *partitions: TopicPartition, **fields: Any) -> Any:
         version = fields.pop("client_version", self.client_version)
         return self.ask(AddPartitions(ID, producer, frozenset(partitions), version, **fields))
 
-    def verify(self, producer: Producer, *partitions: TopicPartition) -> Any:
+    def verify(self, producer: ProducerIdentity, *partitions: TopicPartition) -> Any:
         return self.ask(VerifyPartitions(ID, producer, frozenset(partitions)))
 
-    def end(self, producer: Producer, *, is_commit: bool = True, version: int | None = None) -> Any:
+    def end(
+        self, producer: ProducerIdentity, *, is_commit: bool = True, version: int | None = None
+    ) -> Any:
         version = self.client_version if version is None else version
         return self.ask(EndTransaction(ID, producer, is_commit, version))
 
@@ -217,5 +212,5 @@ class TransactionWorld:
         self.monotonic = until
 
 
-def bumped(producer: Producer, by: int = 1) -> Producer:
-    return Producer(producer.id, ProducerEpoch(producer.epoch + by))
+def bumped(producer: ProducerIdentity, by: int = 1) -> ProducerIdentity:
+    return ProducerIdentity(producer.id, ProducerEpoch(producer.epoch + by))

@@ -1,11 +1,11 @@
 """Whether a transaction's coordinator has to be asked before something is written."""
 
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.replication.replica import Replica
 
 
-def is_admitted(replica: Replica, producer: Producer) -> bool:
-    """Whether nobody need be asked: the partition has the transaction, or refuses it anyway."""
+def is_admitted(replica: Replica, producer: ProducerIdentity) -> bool:
+    """Whether the partition has the transaction, or refuses it anyway: nothing need be asked."""
     state = None if replica.log is None else replica.log.producers.states.get(producer.id)
     if state is None:
         return False

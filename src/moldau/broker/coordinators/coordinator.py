@@ -1,12 +1,14 @@
 """A kind of coordinator: the shards of its topic that this broker leads."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.patience import Patience
-from moldau.broker.coordinators.shard import Shard, State, Then
-from moldau.coordination.machine import Effect, Machine
+from moldau.broker.coordinators.shard import Shard, ShardState
+from moldau.coordination.command import Answer, Command
+from moldau.coordination.decision import Effect
+from moldau.coordination.machine import Machine
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.shards import shard_of
 from moldau.coordination.stored_record import RecordTypes
@@ -16,7 +18,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class Coordinator(ABC):
@@ -24,7 +26,7 @@ class Coordinator(ABC):
 
     topic: str
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self._shards: dict[int, Shard] = {}
         self._patience = self.make_patience()
@@ -49,7 +51,7 @@ class Coordinator(ABC):
         """Topics came, grew or went: those that went are named."""
 
     def make_patience(self) -> Patience | None:
-        """Return how long a commit may take before who asked is told to ask again; None: ever."""
+        """Return how long a commit may take before the caller is told to ask again; None: ever."""
         return None
 
     # Finding.
@@ -71,7 +73,9 @@ class Coordinator(ABC):
         """Return the shard of a partition of the topic, None if it is not led here."""
         return self._shards.get(partition)
 
-    def submit(self, key: str, command: object, then: Then) -> None:
+    def submit(
+        self, key: str, command: Command[Answer], then: Callable[[Answer | Refusal], None]
+    ) -> None:
         """Have a command decided by the key's shard; `then` gets its answer or a `Refusal`."""
         try:
             shard = self.find(key)
@@ -84,14 +88,16 @@ class Coordinator(ABC):
         """Walk all shards, those that load as well."""
         return iter(tuple(self._shards.values()))
 
-    def submit_to_all(self, command: object, then: Then) -> None:
+    def submit_to_all(
+        self, command: Command[Answer], then: Callable[[Answer | Refusal], None]
+    ) -> None:
         """Have a command decided by every shard that is active; each answers for itself."""
         for shard in self:
-            if shard.state is State.ACTIVE:
+            if shard.state is ShardState.ACTIVE:
                 shard.submit(command, then)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops."""
+        """Answer the callers that wait for other clients: the broker stops."""
         for shard in self:
             shard.let_go()
 

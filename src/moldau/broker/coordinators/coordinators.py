@@ -11,16 +11,16 @@ from moldau.metadata.topics import Topic
 from moldau.replication.replica import Replica
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
     from moldau.broker.coordinators.coordinator import Coordinator
     from moldau.broker.coordinators.groups import GroupCoordinator
     from moldau.broker.coordinators.shares import ShareCoordinator
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
     from moldau.broker.coordinators.transactions import TransactionCoordinator
 
 Kind = TypeVar("Kind", bound="Coordinator")
 
 
-class KeyType(enum.IntEnum):
+class CoordinatorKeyType(enum.IntEnum):
     """What is coordinated, as FindCoordinator numbers it."""
 
     GROUP = 0
@@ -29,9 +29,9 @@ class KeyType(enum.IntEnum):
 
 
 _TOPICS: Final = {
-    KeyType.GROUP: OFFSETS,
-    KeyType.TRANSACTION: TRANSACTION_STATE,
-    KeyType.SHARE: SHARE_STATE,
+    CoordinatorKeyType.GROUP: OFFSETS,
+    CoordinatorKeyType.TRANSACTION: TRANSACTION_STATE,
+    CoordinatorKeyType.SHARE: SHARE_STATE,
 }
 
 
@@ -41,7 +41,7 @@ class Coordinators:
     They are a third of what a broker imports: one that has nothing to coordinate starts without.
     """
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self._made: list[Coordinator] = []
         for key_type, topic in _TOPICS.items():
@@ -82,25 +82,25 @@ class Coordinators:
             coordinator.topics_changed(removed)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops."""
+        """Answer the callers that wait for other clients: the broker stops."""
         for coordinator in self:
             coordinator.let_go()
 
-    def of_type(self, key_type: KeyType) -> "Coordinator":
+    def of_type(self, key_type: CoordinatorKeyType) -> "Coordinator":
         """Return the coordinator for keys of a type."""
         match key_type:
-            case KeyType.GROUP:
+            case CoordinatorKeyType.GROUP:
                 return self.groups
-            case KeyType.TRANSACTION:
+            case CoordinatorKeyType.TRANSACTION:
                 return self.transactions
-            case KeyType.SHARE:
+            case CoordinatorKeyType.SHARE:
                 return self.shares
 
 
 class _Unmade:
     """Has a coordinator made when the first partition of its topic is led."""
 
-    def __init__(self, coordinators: Coordinators, key_type: KeyType) -> None:
+    def __init__(self, coordinators: Coordinators, key_type: CoordinatorKeyType) -> None:
         self._coordinators = coordinators
         self._key_type = key_type
 

@@ -1,4 +1,4 @@
-"""Groups, coordinated by whoever leads their partition of __consumer_offsets."""
+"""Groups, coordinated by the leader of their partition of __consumer_offsets."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,11 +9,15 @@ from moldau.broker.coordinators.record_size import record_bytes_max
 from moldau.broker.coordinators.shard import Shard
 from moldau.broker.coordinators.share_groups import delete_shares, initialize_shares
 from moldau.broker.internal_topics import OFFSETS
-from moldau.coordination.machine import Effect
+from moldau.coordination.decision import Effect
 from moldau.coordination.stored_record import RecordTypes, record_types
+from moldau.groups.commands import (
+    DeleteShares,
+    ForgetSharedTopics,
+    ForgetTopicOffsets,
+    InitializeShares,
+)
 from moldau.groups.machine import GroupMachine
-from moldau.groups.offsets.delete import ForgetTopics
-from moldau.groups.share.commands import DeleteShares, ForgetSharedTopics, InitializeShares
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
@@ -21,7 +25,7 @@ from moldau.metadata.topics import Topic
 from moldau.protocol.stored import consumer_groups, offsets, share_groups
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class GroupCoordinator(Coordinator):
@@ -29,7 +33,7 @@ class GroupCoordinator(Coordinator):
 
     topic = OFFSETS
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         super().__init__(broker)
         self._context = _Context(broker)
 
@@ -51,7 +55,7 @@ class GroupCoordinator(Coordinator):
         self._context.topics_version += 1
         if removed:
             topics = [(topic.name, topic.topic_id) for topic in removed]
-            self.submit_to_all(ForgetTopics(topics), lambda _outcome: None)
+            self.submit_to_all(ForgetTopicOffsets(topics), lambda _outcome: None)
             shared = ForgetSharedTopics(frozenset(topic.topic_id for topic in removed))
             self.submit_to_all(shared, lambda _outcome: None)
 
@@ -72,7 +76,7 @@ _RECORD_TYPES = record_types(offsets, consumer_groups, share_groups)
 class _Context:
     """The broker, as groups see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self.entropy = broker.environment.entropy
         self.topics_version = 0

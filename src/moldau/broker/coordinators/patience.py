@@ -1,8 +1,8 @@
-"""How long somebody waits for a coordinator's records to be committed."""
+"""How long a caller waits for a coordinator's records to be committed."""
 
 from collections.abc import Callable
 
-from moldau.broker.deadlines import Deadlines, Expiring
+from moldau.broker.deadlines import Expiring, ExpiryQueue
 from moldau.broker.ports import Environment
 
 
@@ -12,7 +12,7 @@ class Patience:
     def __init__(self, environment: Environment, wait_ms_max: Callable[[], int]) -> None:
         self._environment = environment
         self._wait_ms_max = wait_ms_max
-        self._deadlines = Deadlines(environment)
+        self._deadlines = ExpiryQueue(environment)
 
     def begin(self, waiting: Expiring) -> None:
         """Have something expire if it takes too long from now on."""

@@ -1,52 +1,50 @@
-"""The way to share states, for those who need them on this broker: with patience."""
+"""The way to the coordinator of share states, for the broker itself: with patience."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic
 
 from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES
+from moldau.coordination.command import Answer, Command, OwnAnswer
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import PASSING
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.stored_state import ShareKey
+from moldau.protocol.messages.create_topics import CreateTopicsResponse
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 PATIENCE_SECONDS: Final = 10.0
 """How long a coordinator is waited for that loads, or has no topic yet."""
 
 PAUSE_SECONDS: Final = 0.05
 
-_PASSING: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 
-Then = Callable[[object], None]
-
-
-def persist(broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+def persist(
+    broker: "CoordinatingBroker",
+    key: ShareKey,
+    command: Command[Answer],
+    then: Callable[[Answer | Refusal], None],
+) -> None:
     """Ask the coordinator of a share state; `then` gets its answer or a `Refusal`.
 
     The coordinator's topic is made if there is none.
     """
-    _Asking(broker, key, command, then).ask()
+    _Question(broker, key, command, then).ask()
 
 
 def persist_all(
-    broker: "Broker",
-    commands: Iterable[tuple[ShareKey, object]],
-    then: Callable[[list[tuple[ShareKey, object]]], None],
+    broker: "CoordinatingBroker",
+    commands: Iterable[tuple[ShareKey, Command[Answer]]],
+    then: Callable[[Sequence[tuple[ShareKey, Answer | Refusal]]], None],
 ) -> None:
     """Ask for many; `then` gets all answers together, in the order that they came."""
     asked = list(commands)
-    answers: list[tuple[ShareKey, object]] = []
+    answers: list[tuple[ShareKey, Answer | Refusal]] = []
 
-    def answered(key: ShareKey, outcome: object) -> None:
+    def answered(key: ShareKey, outcome: Answer | Refusal) -> None:
         answers.append((key, outcome))
         if len(answers) == len(asked):
             then(answers)
@@ -57,12 +55,18 @@ def persist_all(
         persist(broker, key, command, partial(answered, key))
 
 
-class _Asking:
+class _Question(Generic[OwnAnswer]):
     """A question on its way."""
 
     __slots__ = ("_broker", "_command", "_key", "_then", "_until")
 
-    def __init__(self, broker: "Broker", key: ShareKey, command: object, then: Then) -> None:
+    def __init__(
+        self,
+        broker: "CoordinatingBroker",
+        key: ShareKey,
+        command: Command[OwnAnswer],
+        then: Callable[[OwnAnswer | Refusal], None],
+    ) -> None:
         self._broker = broker
         self._key = key
         self._command = command
@@ -80,12 +84,12 @@ class _Asking:
         else:
             shares.submit(str(self._key), self._command, self._answered)
 
-    def _created(self, _outcome: object) -> None:
+    def _created(self, _outcome: CreateTopicsResponse | ErrorCode) -> None:
         self._broker.coordinators.shares.submit(str(self._key), self._command, self._answered)
 
-    def _answered(self, outcome: object) -> None:
+    def _answered(self, outcome: OwnAnswer | Refusal) -> None:
         environment = self._broker.environment
-        if isinstance(outcome, Refusal) and outcome.code in _PASSING:
+        if isinstance(outcome, Refusal) and outcome.code in PASSING:
             again = environment.now().monotonic + PAUSE_SECONDS
             if again < self._until:
                 environment.at(again, self.ask)

@@ -7,13 +7,13 @@ from moldau.metadata.settings.effective import topic_settings
 from moldau.records.batch import HEADER_BYTES
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.broker_view import BrokerView
 
 RECORD_OVERHEAD_MAX: Final = 32
 """What a record takes in a batch beside its key and value, at most."""
 
 
-def record_bytes_max(broker: "Broker", topic: str) -> int:
+def record_bytes_max(broker: "BrokerView", topic: str) -> int:
     """Return how large key and value may be together, by the settings of the topic."""
     overrides = broker.image.configs.of(Resource(ResourceType.TOPIC, topic))
     largest = topic_settings(broker.settings, overrides).max_message_bytes

@@ -1,28 +1,29 @@
-"""One partition of a coordinator's topic: the machine that its records make, and who waits."""
+"""One partition of a coordinator's topic: the machine that its records make, and its callers."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import count
-from typing import Final
+from typing import Any, Generic
 
 from moldau._native.records import Record
-from moldau.broker.coordinators.loading import Loading
+from moldau.broker.coordinators.log_replay import LogReplay
 from moldau.broker.coordinators.patience import Patience
 from moldau.broker.coordinators.record_size import RECORD_OVERHEAD_MAX
 from moldau.broker.ports import Environment, LogsPort, ShardWatch, Timer
-from moldau.coordination.machine import (
-    NO_PRODUCER,
+from moldau.coordination.command import DONE, Answer, Command, Done, Ticket
+from moldau.coordination.decision import (
     CancelTimer,
     Decision,
     Effect,
-    Machine,
-    Producer,
     Reply,
     SetTimer,
-    Ticket,
+    UnaskedDecision,
 )
+from moldau.coordination.machine import Machine
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.stored_record import RecordTypes, StoredRecord
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
@@ -35,24 +36,8 @@ from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
 
-Then = Callable[[object], None]
-"""Gets the response, or a `Refusal`."""
 
-# What the partition's own errors mean for who asked its coordinator.
-_SEEN_AS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
-_SAID_TO_ALL: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-
-class State(Enum):
+class ShardState(Enum):
     """What a shard is good for."""
 
     LOADING = "loading"
@@ -87,22 +72,23 @@ class Shard:
         self._perform = perform
         self._patience = patience
         self._tickets = count()
-        self._waiting: dict[Ticket, Then] = {}
-        self._parked: set[Ticket] = set()  # those of them who wait for what others do
+        self._waiting: dict[Ticket[Any], Callable[[Any], None]] = {}
+        """Callers without an answer; what a caller gets is of the type of its ticket."""
+        self._parked: set[Ticket[Any]] = set()  # those whose answer depends on other clients
         self._is_stopping = False
         self._timers: dict[tuple[type, Hashable], Timer] = {}
         """By key and its type: named tuples of different types are equal otherwise."""
         self._end = Offset(0)  # behind the last record of this shard that may not be committed
         self._load()
 
-    # Loading.
+    # LogReplay.
 
     def _load(self) -> None:
-        self.state = State.LOADING
+        self.state = ShardState.LOADING
         self._end = Offset(0)
         self.machine = self._make_machine()
         self._begun = self._environment.now().monotonic
-        self._loading = Loading(
+        self._loading = LogReplay(
             self.replica,
             self.machine,
             self._types,
@@ -113,10 +99,10 @@ class Shard:
 
     def _loaded(self, error: ProtocolError | None) -> None:
         if error is not None:
-            self.state = State.FAILED
+            self.state = ShardState.FAILED
             self._watch.unreadable(self.replica.partition, error)
             return
-        self.state = State.ACTIVE
+        self.state = ShardState.ACTIVE
         log = self.replica.log
         if log is not None:
             # What was replayed may still be lost, as long as it is not committed.
@@ -127,9 +113,9 @@ class Shard:
         self._act_alone(self.machine.loaded)
 
     def close(self) -> None:
-        """Coordinate no more: another broker does, or nobody."""
+        """Coordinate no more: another broker does, or none."""
         self._stop(Refusal(ErrorCode.NOT_COORDINATOR, "The coordinator is elsewhere."))
-        self.state = State.CLOSED
+        self.state = ShardState.CLOSED
 
     def _stop(self, refusal: Refusal) -> None:
         self._loading.cancel()
@@ -142,34 +128,35 @@ class Shard:
             then(refusal)
 
     def let_go(self) -> None:
-        """Have nobody wait for others any more: the broker stops. What is recorded is answered."""
+        """Answer the callers that wait for other clients: the broker stops.
+
+        What is recorded is answered as usual.
+        """
         self._is_stopping = True
         for ticket in sorted(self._parked):
             self._answer(ticket, Refusal(ErrorCode.NOT_COORDINATOR, "The broker stops."))
 
     def lose(self, error: AppendError | ReplicaError) -> None:
         """What was decided is not in the log: forget it, and begin again with what is."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ShardState.ACTIVE:
             return
         self._watch.lost(self.replica.partition, error)
-        self.state = State.LOADING
+        self.state = ShardState.LOADING
         refusal = _refusal(error)
         # What is wrong with one decision is nothing for others to hear: they may ask again.
-        code = refusal.code if refusal.code in _SAID_TO_ALL else ErrorCode.NOT_COORDINATOR
-        self._stop(Refusal(code, refusal.message))
+        self._stop(Refusal(told_code(ErrorReader.OTHER_CALLER, refusal.code), refusal.message))
         if self.replica.log is not None:
             self._load()
 
     # Deciding.
 
-    def submit(self, command: object, then: Then) -> None:
+    def submit(self, command: Command[Answer], then: Callable[[Answer | Refusal], None]) -> None:
         """Have a command decided; `then` gets the answer when it will not be lost any more."""
         refusal = self._refuse()
         if refusal is not None:
             then(refusal)
             return
-        ticket = Ticket(next(self._tickets))
-        self._waiting[ticket] = then
+        ticket = self._wait(then)
         try:
             self._act(partial(self.machine.decide, command, ticket), ticket)
         except Refusal as refused:
@@ -181,14 +168,14 @@ class Shard:
 
     def write_marker(
         self,
-        producer: Producer,
+        producer: ProducerIdentity,
         *,
         is_commit: bool,
         coordinator_epoch: int,
         transaction_version: int,
-        then: Then,
+        then: Callable[[Done | Refusal], None],
     ) -> None:
-        """End a producer's transaction here; `then` gets None when it is, or a `Refusal`."""
+        """End a producer's transaction here; `then` hears when it is, or why not."""
         refusal = self._refuse()
         if refusal is not None:
             then(refusal)
@@ -208,27 +195,34 @@ class Shard:
             then(Refusal(error.code, str(error)))
             return
         self.machine.end_transaction(producer.id, is_commit=is_commit)
-        ticket = Ticket(next(self._tickets))
+        ticket = self._wait(then)
+        self._settle(Decision(effects=[Reply(ticket, DONE)]), None)
+
+    def _wait(self, then: Callable[[Answer | Refusal], None]) -> Ticket[Answer]:
+        """Have a caller wait for its answer."""
+        ticket: Ticket[Answer] = Ticket(next(self._tickets))
         self._waiting[ticket] = then
-        self._settle(Decision(effects=[Reply(ticket, None)]), None)
+        return ticket
 
     def _refuse(self) -> Refusal | None:
-        if self.state is State.LOADING:
+        if self.state is ShardState.LOADING:
             return Refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator loads.")
-        if self.state is not State.ACTIVE:
+        if self.state is not ShardState.ACTIVE:
             return Refusal(ErrorCode.NOT_COORDINATOR, "The coordinator is not here.")
         if self.replica.is_under_min_in_sync:
             return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Too few replicas are in sync.")
         return None
 
-    def _act_alone(self, decide: Callable[[Instant], Decision]) -> None:
-        """Do what nobody asked for."""
+    def _act_alone(self, decide: Callable[[Instant], UnaskedDecision]) -> None:
+        """Act without a caller."""
         try:
             self._act(decide, None)
         except Exception as error:  # noqa: BLE001 - the others go on
             self._watch.failed(self.replica.partition, error)
 
-    def _act(self, decide: Callable[[Instant], Decision], ticket: Ticket | None) -> None:
+    def _act(
+        self, decide: Callable[[Instant], Decision[Answer]], ticket: Ticket[Answer] | None
+    ) -> None:
         now = self._environment.now()
         decision = decide(now)
         if decision.records:
@@ -255,7 +249,7 @@ class Shard:
 
     # Recording.
 
-    def _append(self, decision: Decision, now: Instant) -> None:
+    def _append(self, decision: Decision[Any], now: Instant) -> None:
         """Append what was decided and replay it; `AppendError` if it cannot be."""
         producer = decision.producer
         owner = NO_PRODUCER if producer is None else producer.id
@@ -288,7 +282,7 @@ class Shard:
         self._end = Offset(appended.last_offset + 1)
         return appended.base_offset
 
-    def _batches(self, decision: Decision) -> Iterator[Sequence[StoredRecord]]:
+    def _batches(self, decision: Decision[Any]) -> Iterator[Sequence[StoredRecord]]:
         if decision.is_atomic:
             yield decision.records
             return
@@ -309,18 +303,18 @@ class Shard:
 
     # Answering.
 
-    def _settle(self, decision: Decision, ticket: Ticket | None) -> None:
+    def _settle(self, decision: Decision[Answer], ticket: Ticket[Answer] | None) -> None:
         """Carry out a decision when everything before it, and it itself, is committed."""
         log = self.replica.log
         if log is None or log.high_watermark >= self._end:
             self._carry_out(decision, ticket)
         else:
             pending = _Pending(self, decision, ticket)
-            self.replica.wait_stored(self._end, pending)
+            self.replica.wait_committed(self._end, pending)
             if self._patience is not None and decision.response is not None:
                 self._patience.begin(pending)
 
-    def _carry_out(self, decision: Decision, ticket: Ticket | None) -> None:
+    def _carry_out(self, decision: Decision[Answer], ticket: Ticket[Answer] | None) -> None:
         if ticket is not None and decision.response is not None:
             self._answer(ticket, decision.response)
         for effect in decision.effects:
@@ -329,20 +323,20 @@ class Shard:
             elif not isinstance(effect, SetTimer | CancelTimer):
                 self._perform(self, effect)
 
-    def committed(self, decision: Decision, ticket: Ticket | None) -> None:
+    def committed(self, decision: Decision[Answer], ticket: Ticket[Answer] | None) -> None:
         """Answer: nothing of what was decided can be lost any more."""
-        if self.state is State.ACTIVE:
+        if self.state is ShardState.ACTIVE:
             try:
                 self._carry_out(decision, ticket)
             except Exception as error:  # noqa: BLE001 - others wait for the same commit
                 self._watch.failed(self.replica.partition, error)
 
-    def give_up(self, ticket: Ticket | None) -> None:
-        """Let somebody wait no longer for a commit, which may yet come."""
+    def give_up(self, ticket: Ticket[Any] | None) -> None:
+        """Let a caller wait no longer for a commit, which may yet come."""
         if ticket is not None:
             self._answer(ticket, Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "It takes too long."))
 
-    def _answer(self, ticket: Ticket, response: object) -> None:
+    def _answer(self, ticket: Ticket[Answer], response: Answer | Refusal) -> None:
         then = self._waiting.pop(ticket, None)
         self._parked.discard(ticket)
         if then is not None:
@@ -363,22 +357,24 @@ class Shard:
 
     def _expired(self, key: Hashable) -> None:
         self._timers.pop((type(key), key), None)
-        if self.state is State.ACTIVE:
+        if self.state is ShardState.ACTIVE:
             self._act_alone(partial(self.machine.expire, key))
 
 
-class _Pending:
+class _Pending(Generic[Answer]):
     """A decision that waits for its commit."""
 
     __slots__ = ("_decision", "_shard", "_ticket", "is_done")
 
-    def __init__(self, shard: Shard, decision: Decision, ticket: Ticket | None) -> None:
+    def __init__(
+        self, shard: Shard, decision: Decision[Answer], ticket: Ticket[Answer] | None
+    ) -> None:
         self._shard = shard
         self._decision = decision
         self._ticket = ticket
         self.is_done = False
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on."""
         self.is_done = True
         self._shard.committed(self._decision, self._ticket)
@@ -389,9 +385,9 @@ class _Pending:
         self._shard.lose(error)
 
     def expire(self) -> None:
-        """Let who asked go."""
+        """Let the caller go."""
         self._shard.give_up(self._ticket)
 
 
 def _refusal(error: AppendError | ReplicaError) -> Refusal:
-    return Refusal(_SEEN_AS.get(error.code, error.code), str(error))
+    return Refusal(told_code(ErrorReader.COORDINATOR_CALLER, error.code), str(error))

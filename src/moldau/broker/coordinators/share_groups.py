@@ -1,35 +1,32 @@
 """What share groups want to be done with their share states."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from moldau.broker.coordinators.persister import persist_all
 from moldau.broker.coordinators.shard import Shard
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
-from moldau.groups.share.commands import (
-    DeleteShares,
-    InitializeShares,
-    SharesDeleted,
-    SharesInitialized,
-)
+from moldau.groups.commands import DeleteShares, InitializeShares, SharesDeleted, SharesInitialized
 from moldau.kernel.ids import TopicId
 from moldau.sharing.commands import DeleteState, InitializeState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
-Answers = list[tuple[ShareKey, object]]
+Answers = Sequence[tuple[ShareKey, Done | Refusal]]
 
 
-def initialize_shares(broker: "Broker", shard: Shard, effect: InitializeShares) -> None:
+def initialize_shares(
+    broker: "CoordinatingBroker", shard: Shard, effect: InitializeShares[Any]
+) -> None:
     """Make share states, and tell the group which are there."""
 
     def answered(answers: Answers) -> None:
         made = _by_topic(answers, lambda outcome: not isinstance(outcome, Refusal))
         failed = _by_topic(answers, lambda outcome: isinstance(outcome, Refusal))
-        command = SharesInitialized(effect.group_id, made, failed, effect.ticket, effect.response)
-        shard.submit(command, _noted)
+        shard.submit(SharesInitialized(effect, made, failed), _noted)
 
     keys = _keys(effect.group_id, effect.start_offsets)
     persist_all(
@@ -47,7 +44,7 @@ def initialize_shares(broker: "Broker", shard: Shard, effect: InitializeShares) 
     )
 
 
-def delete_shares(broker: "Broker", shard: Shard, effect: DeleteShares) -> None:
+def delete_shares(broker: "CoordinatingBroker", shard: Shard, effect: DeleteShares[Any]) -> None:
     """Delete share states, and tell the group of which topics they are gone."""
 
     def answered(answers: Answers) -> None:
@@ -67,7 +64,9 @@ def _keys(group_id: str, partitions: Mapping[TopicId, Iterable[int]]) -> list[Sh
     ]
 
 
-def _by_topic(answers: Answers, takes: Callable[[object], bool]) -> dict[TopicId, frozenset[int]]:
+def _by_topic(
+    answers: Answers, takes: Callable[[Done | Refusal], bool]
+) -> dict[TopicId, frozenset[int]]:
     taken: dict[TopicId, set[int]] = {}
     for key, outcome in answers:
         if takes(outcome):
@@ -75,5 +74,5 @@ def _by_topic(answers: Answers, takes: Callable[[object], bool]) -> dict[TopicId
     return {topic_id: frozenset(indexes) for topic_id, indexes in taken.items()}
 
 
-def _noted(outcome: object) -> None:
-    """If the group's coordinator is elsewhere now, who waited there heard that already."""
+def _noted(_outcome: Done | Refusal) -> None:
+    """If the group's coordinator is elsewhere now, the client that waited heard that already."""

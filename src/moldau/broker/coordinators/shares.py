@@ -1,4 +1,4 @@
-"""Share states, coordinated by whoever leads their partition of __share_group_state."""
+"""Share states, coordinated by the leader of their partition of __share_group_state."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.shard import Shard
 from moldau.broker.internal_topics import SHARE_STATE
-from moldau.coordination.machine import Effect
+from moldau.coordination.command import Done
+from moldau.coordination.decision import Effect
+from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import Offset
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.topics import Topic
 from moldau.protocol.stored import share_group_state
-from moldau.sharing.commands import DeleteBefore, ForgetTopics
+from moldau.sharing.commands import DeleteBefore, ForgetTopicStates
 from moldau.sharing.machine import ShareMachine
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class ShareCoordinator(Coordinator):
@@ -42,7 +44,7 @@ class ShareCoordinator(Coordinator):
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Forget what was shared of topics that are gone."""
         if removed:
-            command = ForgetTopics(frozenset(topic.topic_id for topic in removed))
+            command = ForgetTopicStates(frozenset(topic.topic_id for topic in removed))
             self.submit_to_all(command, _forgotten)
 
 
@@ -53,14 +55,14 @@ def _deleted(log_start: Offset | None) -> None:
     """If the log's start could not be moved, the next time may do."""
 
 
-def _forgotten(outcome: object) -> None:
-    """A shard that could not do it has a state that nobody asks for."""
+def _forgotten(_outcome: Done | Refusal) -> None:
+    """A shard that could not do it has a state that no group asks for."""
 
 
 class _Context:
     """The broker, as share states see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
 
     @property

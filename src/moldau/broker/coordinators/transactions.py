@@ -1,19 +1,22 @@
-"""Transactions, coordinated by whoever leads their partition of __transaction_state."""
+"""Transactions, coordinated by the leader of their partition of __transaction_state."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING
 
 from moldau.broker.coordinators.coordinator import Coordinator
 from moldau.broker.coordinators.first_sequences import FirstSequences
-from moldau.broker.coordinators.marking import Marking
+from moldau.broker.coordinators.markers import TransactionMarkers
 from moldau.broker.coordinators.record_size import record_bytes_max
-from moldau.broker.coordinators.shard import Shard, Then
+from moldau.broker.coordinators.shard import Shard
 from moldau.broker.internal_topics import TRANSACTION_STATE
-from moldau.coordination.machine import Effect
+from moldau.coordination.command import Answer, Command, Done
+from moldau.coordination.decision import Effect
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.stored_record import RecordTypes, record_types
 from moldau.kernel.ids import ProducerId, TopicPartition
 from moldau.metadata.features import TRANSACTION_VERSION
@@ -22,9 +25,8 @@ from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored import transaction_state
 from moldau.transactions.commands import (
-    DONE,
     AddPartitions,
-    Identified,
+    IdentifiedCommand,
     ProducerIdNeeded,
     Submit,
     VerifyPartitions,
@@ -33,7 +35,7 @@ from moldau.transactions.commands import (
 from moldau.transactions.machine import TransactionMachine
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class TransactionCoordinator(Coordinator):
@@ -41,7 +43,7 @@ class TransactionCoordinator(Coordinator):
 
     topic = TRANSACTION_STATE
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         super().__init__(broker)
         self.first_sequences = FirstSequences()
         self.writes: Counter[ProducerId] = Counter()
@@ -59,7 +61,7 @@ class TransactionCoordinator(Coordinator):
         """Do what a transaction wants to be done outside of it."""
         match effect:
             case WriteMarkers():
-                Marking(self._broker, shard, effect).go_on()
+                TransactionMarkers(self._broker, shard, effect).go_on()
             case Submit(command):
                 self.submit(command.transactional_id, command, _ignore)
             case _:
@@ -68,67 +70,74 @@ class TransactionCoordinator(Coordinator):
     def topics_changed(self, removed: Sequence[Topic]) -> None:
         """Nothing: that a partition is gone shows when its marker is to be written."""
 
-    def submit(self, key: str, command: object, then: Then) -> None:
+    def submit(
+        self, key: str, command: Command[Answer], then: Callable[[Answer | Refusal], None]
+    ) -> None:
         """Have a command decided, with a producer id if it turns out to need one."""
-        super().submit(key, command, partial(self._decided, key, command, then))
 
-    def _decided(self, key: str, command: object, then: Then, outcome: object) -> None:
-        if isinstance(outcome, ProducerIdNeeded):
-            self._broker.producer_ids.take(partial(self._identify, key, command, then))
-        else:
-            then(outcome)
+        def decided(outcome: Answer | Refusal) -> None:
+            if isinstance(command, IdentifiedCommand) and isinstance(outcome, ProducerIdNeeded):
+                self._broker.producer_ids.take(partial(self._identify, key, command, then))
+            else:
+                then(outcome)
+
+        super().submit(key, command, decided)
 
     def _identify(
-        self, key: str, command: object, then: Then, producer_id: ProducerId | None
+        self,
+        key: str,
+        command: IdentifiedCommand[Answer],
+        then: Callable[[Answer | Refusal], None],
+        producer_id: ProducerId | None,
     ) -> None:
         if producer_id is None:
             then(ProducerIdNeeded())
         else:
-            identified = replace(cast("Identified", command), fresh_id=producer_id)
-            super().submit(key, identified, then)
+            super().submit(key, replace(command, fresh_id=producer_id), then)
 
     def admit(
         self,
         command: AddPartitions | VerifyPartitions,
         then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
     ) -> None:
-        """Have somebody's writes to partitions admitted; `then` gets errors by partition.
+        """Have a producer's writes to partitions admitted; `then` gets errors by partition.
 
         They are the errors that clients of any version expect of a write.
         """
+        producer_id = command.producer.id
+        self.writes[producer_id] += 1
 
-        self.writes[command.producer.id] += 1
+        def answer(missing: AbstractSet[TopicPartition] | Refusal) -> None:
+            self.writes[producer_id] -= 1
+            if not self.writes[producer_id]:
+                del self.writes[producer_id]
+            if isinstance(missing, Refusal):
+                code = told_code(ErrorReader.TRANSACTIONAL_WRITER, missing.code)
+                then(dict.fromkeys(command.partitions, code))
+            else:
+                then(dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE))
 
-        def answer(outcome: object) -> None:
-            self.writes[command.producer.id] -= 1
-            if not self.writes[command.producer.id]:
-                del self.writes[command.producer.id]
-            errors: dict[TopicPartition, ErrorCode] = {}
-            if isinstance(outcome, Refusal):
-                code = _SEEN_AS.get(outcome.code, outcome.code)
-                errors = dict.fromkeys(command.partitions, code)
-            elif outcome is not DONE:
-                missing = cast("Sequence[TopicPartition]", outcome)
-                errors = dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE)
-            then(errors)
-
-        self.submit(command.transactional_id, command, answer)
+        if isinstance(command, VerifyPartitions):
+            self.submit(command.transactional_id, command, answer)
+        else:
+            self.submit(
+                command.transactional_id,
+                command,
+                lambda outcome: answer(outcome if isinstance(outcome, Refusal) else frozenset()),
+            )
 
 
-def _ignore(_outcome: object) -> None:
-    """Nobody waits for it; what was not done is tried again, or was done by somebody else."""
+def _ignore(_outcome: Done | Refusal) -> None:
+    """What was not done is tried again, or was done by another producer's request."""
 
 
 _RECORD_TYPES = record_types(transaction_state)
-
-# Producers know this one as the answer to a write.
-_SEEN_AS: Final = {ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH}
 
 
 class _Context:
     """The broker, as transactions see it."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
 
     @property

@@ -1,13 +1,14 @@
 """AddOffsetsToTxn v0-v4. v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE."""
 
 from functools import partial
-from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.handlers.producer_errors import seen_code
-from moldau.coordination.machine import Producer
+from moldau.broker.coordinators.requests import submit_for
+from moldau.coordination.command import Done
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.coordination.shards import shard_of
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -16,8 +17,6 @@ from moldau.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from moldau.transactions.commands import AddPartitions
-
-FENCED_SINCE: Final = 2
 
 
 def handle_add_offsets_to_txn(
@@ -33,20 +32,17 @@ def handle_add_offsets_to_txn(
         index = shard_of(request.group_id, broker.settings.offsets_topic_num_partitions)
     command = AddPartitions(
         request.transactional_id,
-        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
         frozenset({TopicPartition(groups.topic, index)}),
         client_version=0,
     )
-    broker.coordinators.transactions.submit(
-        request.transactional_id,
-        command,
-        lambda outcome: call.attempt(partial(_answer, call, outcome)),
-    )
+    transactions = broker.coordinators.transactions
+    submit_for(call, transactions, request.transactional_id, command, partial(_answer, call))
     return None
 
 
-def _answer(call: Call, outcome: object) -> None:
+def _answer(call: Call, outcome: Done | Refusal) -> None:
     code = ErrorCode.NONE
     if isinstance(outcome, Refusal):
-        code = seen_code(outcome.code, call.version, FENCED_SINCE)
+        code = told_code(ErrorReader.ADD_OFFSETS_TO_TXN, outcome.code, call.version)
     call.answer(AddOffsetsToTxnResponse(error_code=code))

@@ -3,17 +3,18 @@
 From v4 on an id's partitions may also only be asked for, whether they are in its transaction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
-from moldau.broker.handlers.producer_errors import seen_code
 from moldau.broker.internal_topics import INTERNAL_TOPICS
-from moldau.coordination.machine import Producer
+from moldau.broker.request_parts import gather
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_partitions_to_txn import (
@@ -24,10 +25,9 @@ from moldau.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from moldau.transactions.commands import DONE, AddPartitions, VerifyPartitions
+from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-FENCED_SINCE: Final = 2
 SEVERAL_SINCE: Final = 4
 
 Codes = Mapping[TopicPartition, ErrorCode]
@@ -55,7 +55,10 @@ def _normalized(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransac
 
 
 def _add(
-    broker: Broker, call: Call, transaction: AddPartitionsToTxnTransaction, then: Then
+    broker: Broker,
+    call: Call,
+    transaction: AddPartitionsToTxnTransaction,
+    then: Callable[[Codes], None],
 ) -> None:
     partitions = dict.fromkeys(
         TopicPartition(topic.name, index)
@@ -69,17 +72,15 @@ def _add(
     if not transaction.transactional_id:
         then(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
         return
-    producer = Producer(
+    producer = ProducerIdentity(
         ProducerId(transaction.producer_id), ProducerEpoch(transaction.producer_epoch)
     )
 
-    def answer(outcome: object) -> None:
-        if isinstance(outcome, Refusal):
-            code = seen_code(outcome.code, call.version, FENCED_SINCE)
+    def answer(missing: AbstractSet[TopicPartition] | Refusal) -> None:
+        if isinstance(missing, Refusal):
+            code = told_code(ErrorReader.ADD_PARTITIONS_TO_TXN, missing.code, call.version)
             then(dict.fromkeys(partitions, code))
             return
-        missing: object = () if outcome is DONE else outcome
-        assert isinstance(missing, tuple | frozenset | set)
         then(
             {
                 each: ErrorCode.TRANSACTION_ABORTABLE if each in missing else ErrorCode.NONE
@@ -87,15 +88,16 @@ def _add(
             }
         )
 
-    command: AddPartitions | VerifyPartitions
+    transactions, id_ = broker.coordinators.transactions, transaction.transactional_id
     if transaction.verify_only:
-        command = VerifyPartitions(transaction.transactional_id, producer, frozenset(partitions))
-    else:
-        client_version = BUMPING if call.version >= SEVERAL_SINCE else 0
-        command = AddPartitions(
-            transaction.transactional_id, producer, frozenset(partitions), client_version
-        )
-    broker.coordinators.transactions.submit(transaction.transactional_id, command, answer)
+        transactions.submit(id_, VerifyPartitions(id_, producer, frozenset(partitions)), answer)
+        return
+    client_version = BUMPING if call.version >= SEVERAL_SINCE else 0
+    transactions.submit(
+        id_,
+        AddPartitions(id_, producer, frozenset(partitions), client_version),
+        lambda outcome: answer(outcome if isinstance(outcome, Refusal) else frozenset()),
+    )
 
 
 def _refuse(broker: Broker, call: Call, partition: TopicPartition) -> ErrorCode | None:
@@ -110,9 +112,8 @@ def _refuse(broker: Broker, call: Call, partition: TopicPartition) -> ErrorCode 
 def _answer(
     call: Call,
     transactions: Sequence[AddPartitionsToTxnTransaction],
-    results: Sequence[object],
+    codes_of_each: Sequence[Codes],
 ) -> None:
-    codes_of_each = cast("Sequence[Codes]", results)
     answered = [
         AddPartitionsToTxnResult(
             transactional_id=transaction.transactional_id,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.config_resources import Outcome, alter, check_broker_name
+from moldau.broker.config_resources import ConfigOutcome, alter, check_broker_name
 from moldau.controller.commands import AlterConfigs
 from moldau.metadata.configs import ResourceType
 from moldau.protocol.messages.alter_configs import (
@@ -30,7 +30,9 @@ def handle_alter_configs(
             AlterConfigsRequest(resources=left, validate_only=request.validate_only)
         )
 
-    def response_of(rows: Iterable[tuple[AlterConfigsResource, Outcome]]) -> AlterConfigsResponse:
+    def response_of(
+        rows: Iterable[tuple[AlterConfigsResource, ConfigOutcome]],
+    ) -> AlterConfigsResponse:
         return AlterConfigsResponse(
             responses=[
                 AlterConfigsResourceResponse(

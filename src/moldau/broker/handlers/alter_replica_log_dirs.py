@@ -5,7 +5,7 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.ports import LogDirectory
+from moldau.broker.ports import DescribedDirectory
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.alter_replica_log_dirs import (
@@ -41,7 +41,10 @@ def handle_alter_replica_log_dirs(
 
 
 def _move(
-    broker: Broker, directories: Mapping[str, LogDirectory], partition: TopicPartition, path: str
+    broker: Broker,
+    directories: Mapping[str, DescribedDirectory],
+    partition: TopicPartition,
+    path: str,
 ) -> ErrorCode:
     if len(str(partition)) + _SUFFIX_LENGTH > FOLDER_LENGTH_MAX:
         return ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -2,9 +2,10 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import AlterShareOffsets
 from moldau.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
@@ -19,7 +20,8 @@ def handle_alter_share_group_offsets(
         check_enabled(broker)
     except Refusal as refusal:
         return _refused(refusal)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(AlterShareOffsets, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 

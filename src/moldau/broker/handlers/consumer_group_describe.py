@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from moldau.broker.authorized_operations import GROUP, NOT_ASKED
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask_each
+from moldau.broker.coordinators.requests import ask_each
 from moldau.broker.protocols import check_consumer_protocol
 from moldau.coordination.refusal import Refusal
-from moldau.groups.consumer.describe import DescribeConsumerGroup
+from moldau.groups.commands import DescribeConsumerGroup
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -34,7 +34,7 @@ def handle_consumer_group_describe(
     ]
     operations = GROUP if request.include_authorized_operations else NOT_ASKED
 
-    def answer(outcomes: Sequence[object]) -> None:
+    def answer(outcomes: Sequence[DescribedGroup | Refusal]) -> None:
         told = [
             _told(group_id, outcome, operations)
             for group_id, outcome in zip(known, outcomes, strict=True)
@@ -42,14 +42,13 @@ def handle_consumer_group_describe(
         call.answer(ConsumerGroupDescribeResponse(groups=[*nameless, *told]))
 
     commands = [(group_id, DescribeConsumerGroup(group_id)) for group_id in known]
-    ask_each(broker.coordinators.groups, call, commands, answer)
+    ask_each(call, broker.coordinators.groups, commands, answer)
     return None
 
 
-def _told(group_id: str, outcome: object, operations: int) -> DescribedGroup:
+def _told(group_id: str, outcome: DescribedGroup | Refusal, operations: int) -> DescribedGroup:
     if isinstance(outcome, Refusal):
         return _refused(group_id, outcome)
-    assert isinstance(outcome, DescribedGroup), "the coordinator tells of a group"
     outcome.authorized_operations = operations
     return outcome
 

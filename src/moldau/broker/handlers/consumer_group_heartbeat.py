@@ -2,10 +2,11 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.broker.protocols import check_consumer_protocol
 from moldau.coordination.refusal import Refusal
-from moldau.groups.consumer.checking import check_heartbeat
+from moldau.groups.commands import ConsumerHeartbeat
+from moldau.groups.consumer.heartbeat import check_heartbeat
 from moldau.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -15,13 +16,14 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
 def handle_consumer_group_heartbeat(
     broker: Broker, call: Call, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | None:
-    """Have the group's coordinator hear of a member, or of somebody who wants to be one."""
+    """Have the group's coordinator hear of a member, or of a client that joins."""
     try:
         check_consumer_protocol(broker)
         check_heartbeat(request, call.version, broker.settings)
     except Refusal as refusal:
         return _refused(refusal)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(ConsumerHeartbeat, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 

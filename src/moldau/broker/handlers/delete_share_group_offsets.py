@@ -2,9 +2,10 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import DeleteShareOffsets
 from moldau.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsResponse,
@@ -19,7 +20,8 @@ def handle_delete_share_group_offsets(
         check_enabled(broker)
     except Refusal as refusal:
         return _refused(refusal)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(DeleteShareOffsets, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 

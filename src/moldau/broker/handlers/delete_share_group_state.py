@@ -2,7 +2,8 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
@@ -12,7 +13,7 @@ from moldau.protocol.messages.delete_share_group_state import (
     PartitionResult,
 )
 from moldau.sharing.commands import DeleteState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_delete_share_group_state(
@@ -20,7 +21,7 @@ def handle_delete_share_group_state(
 ) -> None:
     """Forget share states."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes[Done]) -> None:
         call.answer(
             DeleteShareGroupStateResponse(
                 results=[
@@ -37,7 +38,7 @@ def _command(key: ShareKey, _data: PartitionData) -> DeleteState:
     return DeleteState(key)
 
 
-def _row(index: int, outcome: object) -> PartitionResult:
+def _row(index: int, outcome: Done | Refusal) -> PartitionResult:
     if isinstance(outcome, Refusal):
         return PartitionResult(
             partition=index, error_code=outcome.code, error_message=outcome.message

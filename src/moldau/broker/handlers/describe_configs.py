@@ -13,7 +13,7 @@ from moldau.metadata.configs import ALL_BROKERS, Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.describe import (
     Entry,
-    Source,
+    SettingSource,
     describe_broker,
     describe_broker_defaults,
     describe_client_metrics,
@@ -114,7 +114,7 @@ def _logger_entries(broker: Broker, name: str) -> Sequence[Entry]:
         Entry(
             logger,
             level,
-            Source.DYNAMIC_BROKER_LOGGER,
+            SettingSource.DYNAMIC_BROKER_LOGGER,
             is_sensitive=False,
             is_read_only=False,
             kind=None,
@@ -175,7 +175,7 @@ def _shown(
         documentation=None,
     )
     if call.version == 0:
-        result.is_default = entry.source is Source.DEFAULT
+        result.is_default = entry.source is SettingSource.DEFAULT
     if request.include_synonyms:
         result.synonyms = [
             DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.ports import LogDirectory
+from moldau.broker.ports import DescribedDirectory
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_log_dirs import (
@@ -32,7 +32,7 @@ def handle_describe_log_dirs(
 
 
 def _result(
-    directory: LogDirectory, wanted: Container[TopicPartition] | None
+    directory: DescribedDirectory, wanted: Container[TopicPartition] | None
 ) -> DescribeLogDirsResult:
     if not directory.is_online:
         return DescribeLogDirsResult(

@@ -1,16 +1,17 @@
 """DescribeShareGroupOffsets v0-v1. v1 how far a group is behind (KIP-1226)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.persister import persist_all
-from moldau.broker.coordinators.shard import Then
+from moldau.broker.request_parts import gather
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
-from moldau.groups.share.commands import ListShared
+from moldau.groups.commands import ListShared
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
@@ -23,7 +24,9 @@ from moldau.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 from moldau.sharing.commands import ReadSummary, Summary
-from moldau.sharing.stored_state import UNSET, ShareKey
+from moldau.sharing.share_state import UNSET, ShareKey
+
+GroupOffsetsDone = Callable[[DescribeShareGroupOffsetsResponseGroup], None]
 
 _NOWHERE: Final = Summary()
 """Of what does not exist: as of what was never read, and no error."""
@@ -40,24 +43,10 @@ def handle_describe_share_group_offsets(
             groups=[_refused(group, refusal) for group in request.groups]
         )
 
-    outcomes: dict[int, object] = {}
+    def answer(groups: Sequence[DescribeShareGroupOffsetsResponseGroup]) -> None:
+        call.answer(DescribeShareGroupOffsetsResponse(groups=groups))
 
-    def described(place: int, outcome: object) -> None:
-        outcomes[place] = outcome
-        if len(outcomes) == len(request.groups):
-            call.attempt(answer)
-
-    def answer() -> None:
-        groups = []
-        for place, group in enumerate(request.groups):
-            outcome = outcomes[place]
-            groups.append(_refused(group, outcome) if isinstance(outcome, Refusal) else outcome)
-        call.answer(DescribeShareGroupOffsetsResponse(groups=groups))  # type: ignore[arg-type]
-
-    if not request.groups:
-        return DescribeShareGroupOffsetsResponse()
-    for place, group in enumerate(request.groups):
-        _describe(broker, group, partial(described, place))
+    gather(call, [partial(_describe, broker, group) for group in request.groups], answer)
     return None
 
 
@@ -69,14 +58,15 @@ def _refused(
     )
 
 
-def _describe(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, then: Then) -> None:
+def _describe(
+    broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, then: GroupOffsetsDone
+) -> None:
     """Read what is asked for, or all that the group shares."""
 
-    def listed(outcome: object) -> None:
+    def listed(outcome: Partitions | Refusal) -> None:
         if isinstance(outcome, Refusal):
-            then(outcome)
+            then(_refused(group, outcome))
             return
-        assert isinstance(outcome, Mapping), "partitions by topic id"
         topics = [broker.image.topics.find_by_id(topic_id) for topic_id in outcome]
         _read(
             broker,
@@ -103,7 +93,7 @@ def _read(
     broker: Broker,
     group_id: str,
     wanted: Sequence[tuple[str, Topic | None, Sequence[int]]],
-    then: Then,
+    then: GroupOffsetsDone,
 ) -> None:
     keys = [
         ShareKey(group_id, TopicId(topic.topic_id), index)
@@ -112,7 +102,7 @@ def _read(
         for index in indexes
     ]
 
-    def answered(answers: list[tuple[ShareKey, object]]) -> None:
+    def answered(answers: Sequence[tuple[ShareKey, Summary | Refusal]]) -> None:
         outcomes = dict(answers)
         rows = []
         for name, topic, indexes in wanted:
@@ -134,7 +124,7 @@ def _read(
 
 
 def _partition(
-    broker: Broker, topic: str, index: int, outcome: object
+    broker: Broker, topic: str, index: int, outcome: Summary | Refusal
 ) -> DescribeShareGroupOffsetsResponsePartition:
     if isinstance(outcome, Refusal) and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         outcome = _NOWHERE
@@ -145,7 +135,6 @@ def _partition(
             error_code=outcome.code,
             error_message=outcome.message,
         )
-    assert isinstance(outcome, Summary), "so a summary is answered"
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index,
         start_offset=outcome.start_offset,

@@ -1,12 +1,12 @@
 """DescribeTransactions v0."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.gathering import Then, gather
+from moldau.broker.request_parts import gather
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_transactions import (
@@ -29,7 +29,9 @@ def handle_describe_transactions(
     return None
 
 
-def _describe(broker: Broker, transactional_id: str, then: Then) -> None:
+def _describe(
+    broker: Broker, transactional_id: str, then: Callable[[Transaction | Refusal], None]
+) -> None:
     if transactional_id:
         broker.coordinators.transactions.submit(
             transactional_id, DescribeTransaction(transactional_id), then
@@ -38,15 +40,14 @@ def _describe(broker: Broker, transactional_id: str, then: Then) -> None:
         then(Refusal(ErrorCode.INVALID_REQUEST, "A transactional id is not empty."))
 
 
-def _answer(call: Call, ids: Sequence[str], outcomes: Sequence[object]) -> None:
+def _answer(call: Call, ids: Sequence[str], outcomes: Sequence[Transaction | Refusal]) -> None:
     states = [_shown(*each) for each in zip(ids, outcomes, strict=True)]
     call.answer(DescribeTransactionsResponse(transaction_states=states))
 
 
-def _shown(transactional_id: str, outcome: object) -> TransactionState:
+def _shown(transactional_id: str, outcome: Transaction | Refusal) -> TransactionState:
     if isinstance(outcome, Refusal):
         return TransactionState(transactional_id=transactional_id, error_code=outcome.code)
-    assert isinstance(outcome, Transaction)
     topics: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in sorted(outcome.partitions):
         topics[topic].append(partition)

@@ -5,9 +5,10 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.handlers.producer_errors import seen_code
-from moldau.coordination.machine import Producer
+from moldau.broker.coordinators.requests import submit_for
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -15,7 +16,6 @@ from moldau.transactions.commands import EndTransaction
 from moldau.transactions.transaction import BUMPING
 
 BUMPING_SINCE: Final = 5
-FENCED_SINCE: Final = 2
 
 
 def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxnResponse | None:
@@ -24,21 +24,19 @@ def handle_end_txn(broker: Broker, call: Call, request: EndTxnRequest) -> EndTxn
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     command = EndTransaction(
         request.transactional_id,
-        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
         request.committed,
         BUMPING if call.version >= BUMPING_SINCE else 0,
     )
-    broker.coordinators.transactions.submit(
-        request.transactional_id,
-        command,
-        lambda outcome: call.attempt(partial(_answer, call, outcome)),
-    )
+    transactions = broker.coordinators.transactions
+    submit_for(call, transactions, request.transactional_id, command, partial(_answer, call))
     return None
 
 
-def _answer(call: Call, outcome: object) -> None:
+def _answer(call: Call, outcome: ProducerIdentity | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.answer(EndTxnResponse(error_code=seen_code(outcome.code, call.version, FENCED_SINCE)))
+        call.answer(
+            EndTxnResponse(error_code=told_code(ErrorReader.END_TXN, outcome.code, call.version))
+        )
         return
-    assert isinstance(outcome, Producer)
     call.answer(EndTxnResponse(producer_id=outcome.id, producer_epoch=outcome.epoch))

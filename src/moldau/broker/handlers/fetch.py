@@ -9,12 +9,19 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Sent
-from moldau.broker.fetch_plan import UNKNOWN_TOPIC, ColdError, Found, Plan, look, plan_fetch
-from moldau.broker.fetch_sessions import FetchSessionError, Selection, Wanted
+from moldau.broker.fetch_plan import (
+    UNKNOWN_TOPIC,
+    ColdError,
+    FetchPlan,
+    FoundRead,
+    look,
+    plan_fetch,
+)
+from moldau.broker.fetch_sessions import FetchedPartition, FetchSessionError, Selection
 from moldau.broker.leaders import current_leader
-from moldau.broker.ports import Loaded
+from moldau.broker.ports import LoadedPieces
 from moldau.kernel.disk import Buffer
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.fetch import (
     AbortedTransaction,
@@ -88,7 +95,7 @@ class _Fetch:
         self._bytes_max = min(request.max_bytes, broker.settings.fetch_max_bytes)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._until = call.received.monotonic + request.max_wait_ms / 1000
-        self._watched: dict[Replica, Wanted] = {}
+        self._watched: dict[Replica, FetchedPartition] = {}
         self._available: dict[Replica, int] = {}
         self._woken: dict[Replica, None] = {}
         self.is_done = False
@@ -116,20 +123,20 @@ class _Fetch:
             self.start()
 
     def _give_up(self) -> None:
-        """Do not begin to wait: there is nobody to answer to."""
+        """Do not begin to wait: the client is gone."""
         self.is_done = True
 
     def _warm(self, error: ColdError, then: Callable[[], None]) -> None:
         self._broker.logs.warm(error.partition, error.cold, partial(self._call.attempt, then))
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> FetchPlan:
         room = min(self._call.room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
         bytes_max = max(0, min(self._bytes_max, room))
         return plan_fetch(self._broker, self._wanted, self._isolation, bytes_max)
 
     # Waiting.
 
-    def _park(self, plan: Plan) -> None:
+    def _park(self, plan: FetchPlan) -> None:
         for found in plan.found:
             replica = found.replica
             if replica is not None:
@@ -171,7 +178,7 @@ class _Fetch:
         self._call.attempt(self._finish)
 
     def _leave(self) -> None:
-        """Wait no more: there is nobody to answer to."""
+        """Wait no more: the client is gone."""
         if not self.is_done:
             self._unwatch()
 
@@ -191,20 +198,20 @@ class _Fetch:
 
     # Answering.
 
-    def _load(self, plan: Plan) -> None:
+    def _load(self, plan: FetchPlan) -> None:
         if not self._selection.is_incremental:
             left_out = plan.left_out
             self._call.peer.fetch_from = None if left_out is None else left_out.key
         if not plan.pieces:
-            self._answer(plan, Loaded((), None))
+            self._answer(plan, LoadedPieces((), None))
             return
         self._broker.fetch_bytes_out += plan.size
         self._broker.logs.load(plan.pieces, partial(self._loaded, plan))
 
-    def _loaded(self, plan: Plan, loaded: Loaded) -> None:
+    def _loaded(self, plan: FetchPlan, loaded: LoadedPieces) -> None:
         self._call.attempt(partial(self._answer, plan, loaded))
 
-    def _answer(self, plan: Plan, loaded: Loaded) -> None:
+    def _answer(self, plan: FetchPlan, loaded: LoadedPieces) -> None:
         contents = iter(loaded.contents)
         response = FetchResponse()
         for found in plan.found:
@@ -223,7 +230,7 @@ class _Fetch:
             response = FetchResponse(error_code=error.code)
         self._call.answer(response, self._sent(plan.size, loaded) if plan.pieces else None)
 
-    def _sent(self, size: int, loaded: Loaded) -> Sent:
+    def _sent(self, size: int, loaded: LoadedPieces) -> Sent:
         def sent() -> None:
             self._broker.fetch_bytes_out -= size
             if loaded.release is not None:
@@ -231,7 +238,9 @@ class _Fetch:
 
         return sent
 
-    def _row(self, found: Found, records: Buffer | None, response: FetchResponse) -> PartitionData:
+    def _row(
+        self, found: FoundRead, records: Buffer | None, response: FetchResponse
+    ) -> PartitionData:
         """Return a partition's part of the answer."""
         read, error = found.read, found.error
         if records is None:
@@ -272,7 +281,7 @@ class _Fetch:
         )
 
     def _error_row(
-        self, wanted: Wanted, error: ReplicaError, response: FetchResponse
+        self, wanted: FetchedPartition, error: ReplicaError, response: FetchResponse
     ) -> PartitionData:
         row = PartitionData(
             partition_index=wanted.index,
@@ -288,7 +297,9 @@ class _Fetch:
             self._name_leader(row, wanted, response)
         return row
 
-    def _name_leader(self, row: PartitionData, wanted: Wanted, response: FetchResponse) -> None:
+    def _name_leader(
+        self, row: PartitionData, wanted: FetchedPartition, response: FetchResponse
+    ) -> None:
         """Tell who leads now, so that the client need not ask (KIP-951)."""
         known = self._broker.image.topics.find_by_id(wanted.topic_id)
         if known is None:
@@ -313,11 +324,11 @@ class _Fetch:
         error = ReplicaError(
             ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica"
         )
-        found = [Found(wanted, None, None, error) for wanted in self._wanted]
-        self._answer(Plan(found, (), 0, is_urgent=True, left_out=None), Loaded((), None))
+        found = [FoundRead(wanted, None, None, error) for wanted in self._wanted]
+        self._answer(FetchPlan(found, (), 0, is_urgent=True, left_out=None), LoadedPieces((), None))
 
 
-def _in_turn(selection: Selection, call: Call) -> Sequence[Wanted]:
+def _in_turn(selection: Selection, call: Call) -> Sequence[FetchedPartition]:
     """Return what is fetched, first what the client's last fetch had no room for.
 
     A session has an order of its own: what had something goes behind the others.
@@ -332,7 +343,7 @@ def _in_turn(selection: Selection, call: Call) -> Sequence[Wanted]:
 
 
 def _by_topic(
-    rows: Sequence[tuple[Wanted, PartitionData]],
+    rows: Sequence[tuple[FetchedPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
     for wanted, row in rows:

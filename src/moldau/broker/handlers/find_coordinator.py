@@ -5,9 +5,9 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.controller_calls import decide
 from moldau.broker.coordinators.coordinator import Coordinator
-from moldau.broker.coordinators.coordinators import KeyType
-from moldau.broker.forwarding import decide
+from moldau.broker.coordinators.coordinators import CoordinatorKeyType
 from moldau.broker.leaders import current_leader
 from moldau.controller.commands import CreateMissingTopics
 from moldau.controller.create_topics import UUID_BYTES
@@ -56,13 +56,13 @@ def handle_find_coordinator(
 
 def _check(broker: Broker, call: Call, key_type: int, key: str) -> Coordinator:
     """Return what coordinates keys of this type; `Refusal` if the key cannot be one."""
-    if key_type not in {*KeyType}:
+    if key_type not in {*CoordinatorKeyType}:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no key type {key_type}.")
-    if key_type == KeyType.SHARE and call.version < 6:
+    if key_type == CoordinatorKeyType.SHARE and call.version < 6:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Share groups need version 6 of FindCoordinator.")
-    if key_type == KeyType.SHARE and not _is_share_key(key):
+    if key_type == CoordinatorKeyType.SHARE and not _is_share_key(key):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A share group's key is group:topic id:partition.")
-    return broker.coordinators.of_type(KeyType(key_type))
+    return broker.coordinators.of_type(CoordinatorKeyType(key_type))
 
 
 def _response(

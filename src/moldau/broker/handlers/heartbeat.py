@@ -2,8 +2,10 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
+from moldau.groups.commands import ClassicHeartbeat
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -14,11 +16,10 @@ def handle_heartbeat(
     """Answer whether the member is one, and whether it has to join again."""
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(ClassicHeartbeat, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 
 def _refused(refusal: Refusal) -> HeartbeatResponse:
-    # A group that loads is there, and so is its member: it gets a session when it is loaded.
-    is_loading = refusal.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else refusal.code)
+    return HeartbeatResponse(error_code=told_code(ErrorReader.HEARTBEAT, refusal.code))

@@ -6,7 +6,7 @@ from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.config_resources import (
     BROKER_LOGGER,
-    Outcome,
+    ConfigOutcome,
     alter,
     alter_loggers,
     check_broker_name,
@@ -40,7 +40,7 @@ def handle_incremental_alter_configs(
         )
 
     def response_of(
-        rows: Iterable[tuple[AlterConfigsResource, Outcome]],
+        rows: Iterable[tuple[AlterConfigsResource, ConfigOutcome]],
     ) -> IncrementalAlterConfigsResponse:
         return IncrementalAlterConfigsResponse(
             responses=[

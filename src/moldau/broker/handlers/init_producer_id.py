@@ -8,9 +8,10 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.handlers.producer_errors import seen_code
-from moldau.coordination.machine import Producer
+from moldau.broker.coordinators.requests import submit_for
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.init_producer_id import (
@@ -22,7 +23,6 @@ from moldau.transactions.transaction import NEVER_MS
 
 NO_ID: Final = -1
 NO_EPOCH: Final = -1
-FENCED_SINCE: Final = 4
 
 
 def handle_init_producer_id(
@@ -43,11 +43,8 @@ def handle_init_producer_id(
         expected=_expected(request),
         keeps_prepared=request.keep_prepared_txn,
     )
-    broker.coordinators.transactions.submit(
-        request.transactional_id,
-        command,
-        lambda outcome: call.attempt(partial(_answer, call, outcome)),
-    )
+    transactions = broker.coordinators.transactions
+    submit_for(call, transactions, request.transactional_id, command, partial(_answer, call))
     return None
 
 
@@ -58,12 +55,11 @@ def _answer_new(call: Call, producer_id: ProducerId | None) -> None:
         call.answer(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
 
 
-def _answer(call: Call, outcome: object) -> None:
+def _answer(call: Call, outcome: Initialized | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.answer(_refused(seen_code(outcome.code, call.version, FENCED_SINCE)))
+        call.answer(_refused(told_code(ErrorReader.INIT_PRODUCER_ID, outcome.code, call.version)))
         return
-    assert isinstance(outcome, Initialized)
-    ongoing = outcome.ongoing or Producer(ProducerId(NO_ID), ProducerEpoch(NO_EPOCH))
+    ongoing = outcome.ongoing or ProducerIdentity(ProducerId(NO_ID), ProducerEpoch(NO_EPOCH))
     call.answer(
         InitProducerIdResponse(
             producer_id=outcome.producer.id,
@@ -74,10 +70,10 @@ def _answer(call: Call, outcome: object) -> None:
     )
 
 
-def _expected(request: InitProducerIdRequest) -> Producer | None:
+def _expected(request: InitProducerIdRequest) -> ProducerIdentity | None:
     if request.producer_id == NO_ID:
         return None
-    return Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    return ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
 
 
 def _refuse(broker: Broker, request: InitProducerIdRequest) -> ErrorCode | None:

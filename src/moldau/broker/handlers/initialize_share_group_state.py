@@ -2,7 +2,8 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
@@ -12,7 +13,7 @@ from moldau.protocol.messages.initialize_share_group_state import (
     PartitionResult,
 )
 from moldau.sharing.commands import InitializeState
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_initialize_share_group_state(
@@ -20,7 +21,7 @@ def handle_initialize_share_group_state(
 ) -> None:
     """Begin share states."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes[Done]) -> None:
         call.answer(
             InitializeShareGroupStateResponse(
                 results=[
@@ -39,7 +40,7 @@ def _command(key: ShareKey, data: PartitionData) -> InitializeState:
     return InitializeState(key, data.state_epoch, data.start_offset)
 
 
-def _row(index: int, outcome: object) -> PartitionResult:
+def _row(index: int, outcome: Done | Refusal) -> PartitionResult:
     if isinstance(outcome, Refusal):
         return PartitionResult(
             partition=index, error_code=outcome.code, error_message=outcome.message

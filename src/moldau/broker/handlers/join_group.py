@@ -1,12 +1,12 @@
 """JoinGroup v0-v9. v4 member ids first (KIP-394); v5 static members; v6 flexible; v9 KIP-814."""
 
-from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import JoinGroup
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -25,20 +25,16 @@ def handle_join_group(
     if not shortest <= request.session_timeout_ms <= longest:
         return _refused(call, request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
 
-    def answer(outcome: object) -> None:
+    def answer(outcome: JoinGroupResponse | Refusal) -> None:
         if isinstance(outcome, Refusal):
             call.answer(_refused(call, "", outcome.code))
             return
-        assert isinstance(outcome, JoinGroupResponse)
         if outcome.error_code:
             outcome = _refused(call, outcome.member_id, ErrorCode(outcome.error_code))
         call.answer(outcome)
 
-    broker.coordinators.groups.submit(
-        request.group_id,
-        asked(call, request),
-        lambda outcome: call.attempt(partial(answer, outcome)),
-    )
+    command = request_command(JoinGroup, call, request)
+    submit_for(call, broker.coordinators.groups, request.group_id, command, answer)
     return None
 
 

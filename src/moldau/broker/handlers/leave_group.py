@@ -1,12 +1,12 @@
 """LeaveGroup v0-v5. v3 several members at once (KIP-345); v4 flexible; v5 reasons."""
 
-from functools import partial
 from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import LeaveGroup
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -27,17 +27,15 @@ def handle_leave_group(
     members = [MemberIdentity(member_id=request.member_id)] if is_alone else request.members
     each = LeaveGroupRequest(group_id=request.group_id, members=members)
 
-    def answer(outcome: object) -> None:
+    def answer(outcome: LeaveGroupResponse | Refusal) -> None:
         if isinstance(outcome, Refusal):
             call.answer(LeaveGroupResponse(error_code=outcome.code))
             return
-        assert isinstance(outcome, LeaveGroupResponse)
         if is_alone:
             call.answer(LeaveGroupResponse(error_code=outcome.members[0].error_code))
         else:
             call.answer(outcome)
 
-    broker.coordinators.groups.submit(
-        request.group_id, asked(call, each), lambda outcome: call.attempt(partial(answer, outcome))
-    )
+    command = request_command(LeaveGroup, call, each)
+    submit_for(call, broker.coordinators.groups, request.group_id, command, answer)
     return None

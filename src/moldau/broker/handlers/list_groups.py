@@ -4,28 +4,33 @@ from collections.abc import Iterable, Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask_everywhere
+from moldau.broker.coordinators.requests import ask_shards
 from moldau.coordination.refusal import Refusal
-from moldau.groups.listing import ListGroups
+from moldau.groups.commands import ListGroups
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from moldau.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+Outcome = Sequence[ListedGroup] | Refusal
 
 
 def handle_list_groups(broker: Broker, call: Call, request: ListGroupsRequest) -> None:
     """Answer with all groups that this broker coordinates, once all of them are loaded."""
     command = ListGroups(_lowered(request.states_filter), _lowered(request.types_filter))
 
-    def answer(outcomes: Sequence[object]) -> None:
+    def answer(outcomes: Sequence[Outcome]) -> None:
         call.answer(_response(outcomes))
 
-    ask_everywhere(broker.coordinators.groups, call, command, answer)
+    ask_shards(call, broker.coordinators.groups, command, answer)
 
 
-def _response(outcomes: Sequence[object]) -> ListGroupsResponse:
-    groups = []
+def _response(outcomes: Sequence[Outcome]) -> ListGroupsResponse:
+    groups: list[ListedGroup] = []
     for outcome in outcomes:
         if not isinstance(outcome, Refusal):
-            assert isinstance(outcome, list)
             groups += outcome
         elif outcome.code is not ErrorCode.NOT_COORDINATOR:
             # What is coordinated elsewhere is listed there. What cannot be listed yet should be.

@@ -11,8 +11,8 @@ from moldau.broker.calls import Call
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.log.errors import UNREADABLE
+from moldau.log.extents import Isolation, TimestampedOffset
 from moldau.log.partition import PartitionLog
-from moldau.log.reading import Isolation, TimestampedOffset
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -5,8 +5,8 @@ from functools import partial
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.shard import State
-from moldau.broker.gathering import gather
+from moldau.broker.coordinators.requests import ask_shards
+from moldau.broker.coordinators.shard import ShardState
 from moldau.broker.patterns import compile_pattern
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
@@ -19,7 +19,7 @@ from moldau.transactions.commands import ListTransactions
 from moldau.transactions.state import STATES_BY_NAME
 from moldau.transactions.transaction import Transaction
 
-Filter = Callable[[Transaction], bool]
+TransactionFilter = Callable[[Transaction], bool]
 
 
 def handle_list_transactions(
@@ -27,21 +27,19 @@ def handle_list_transactions(
 ) -> ListTransactionsResponse | None:
     """Tell of all transactions that are coordinated here, or of those that pass the filters."""
     shards = list(broker.coordinators.transactions)
-    if any(shard.state is State.LOADING for shard in shards):
+    if any(shard.state is ShardState.LOADING for shard in shards):
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:
         passes = _filter(request, broker.environment.now().wall_ms)
     except Refusal as refusal:
         return ListTransactionsResponse(error_code=refusal.code)
     unknown = [name for name in request.state_filters if name not in STATES_BY_NAME]
-    parts = [
-        partial(shard.submit, ListTransactions()) for shard in shards if shard.state is State.ACTIVE
-    ]
-    gather(call, parts, partial(_answer, call, passes, unknown))
+    active = [shard for shard in shards if shard.state is ShardState.ACTIVE]
+    ask_shards(call, active, ListTransactions(), partial(_answer, call, passes, unknown))
     return None
 
 
-def _filter(request: ListTransactionsRequest, now_ms: int) -> Filter:
+def _filter(request: ListTransactionsRequest, now_ms: int) -> TransactionFilter:
     states = {STATES_BY_NAME.get(name) for name in request.state_filters}
     producer_ids = set(request.producer_id_filters)
     duration_ms = request.duration_filter
@@ -59,13 +57,17 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Filter:
     return passes
 
 
-def _answer(call: Call, passes: Filter, unknown: Sequence[str], outcomes: Sequence[object]) -> None:
-    found = []
+def _answer(
+    call: Call,
+    passes: TransactionFilter,
+    unknown: Sequence[str],
+    outcomes: Sequence[Sequence[Transaction] | Refusal],
+) -> None:
+    found: list[Transaction] = []
     for outcome in outcomes:
         if isinstance(outcome, Refusal):
             call.answer(ListTransactionsResponse(error_code=outcome.code))
             return
-        assert isinstance(outcome, tuple)
         found += [each for each in outcome if passes(each)]
     call.answer(
         ListTransactionsResponse(

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from moldau.broker.authorized_operations import CLUSTER, NOT_ASKED, TOPIC
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.forwarding import decide
+from moldau.broker.controller_calls import decide
 from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.broker.slices import answer_in_slices
 from moldau.broker.topic_view import TopicView

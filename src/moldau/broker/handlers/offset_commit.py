@@ -9,9 +9,10 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.broker.known_partitions import complete, merge, split_known
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import CommitOffsets
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -36,20 +37,16 @@ def handle_offset_commit(
         return OffsetCommitResponse(topics=refused)
     request.topics = known
 
-    def answer(outcome: object) -> None:
+    def answer(outcome: OffsetCommitResponse | Refusal) -> None:
         if isinstance(outcome, Refusal):
             code = outcome.code
             call.answer(OffsetCommitResponse(topics=[_refused(topic, code) for topic in topics]))
             return
-        assert isinstance(outcome, OffsetCommitResponse), "it answers what was asked"
         outcome.topics = merge(refused, outcome.topics)
         call.answer(outcome)
 
-    broker.coordinators.groups.submit(
-        request.group_id,
-        asked(call, request),
-        lambda outcome: call.attempt(lambda: answer(outcome)),
-    )
+    command = request_command(CommitOffsets, call, request)
+    submit_for(call, broker.coordinators.groups, request.group_id, command, answer)
     return None
 
 

@@ -2,9 +2,10 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.broker.known_partitions import merge, split_known
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import DeleteOffsets
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -25,19 +26,15 @@ def handle_offset_delete(
     request.topics = known
     refused = [_refused(topic, code) for topic, code in unknown]
 
-    def answer(outcome: object) -> None:
+    def answer(outcome: OffsetDeleteResponse | Refusal) -> None:
         if isinstance(outcome, Refusal):
             call.answer(OffsetDeleteResponse(error_code=outcome.code))
             return
-        assert isinstance(outcome, OffsetDeleteResponse), "it answers what was asked"
         outcome.topics = merge(refused, outcome.topics)
         call.answer(outcome)
 
-    broker.coordinators.groups.submit(
-        request.group_id,
-        asked(call, request),
-        lambda outcome: call.attempt(lambda: answer(outcome)),
-    )
+    command = request_command(DeleteOffsets, call, request)
+    submit_for(call, broker.coordinators.groups, request.group_id, command, answer)
     return None
 
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask_each
+from moldau.broker.coordinators.requests import ask_each
 from moldau.coordination.refusal import Refusal
-from moldau.groups.offsets.committed import NO_ID
-from moldau.groups.offsets.fetch import FetchOffsets, no_offset
+from moldau.coordination.refusal_codes import ErrorReader, told_code
+from moldau.groups.commands import FetchOffsets
+from moldau.groups.offsets.fetch import no_offset
+from moldau.groups.offsets.group_offset import NO_ID
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -32,7 +34,7 @@ def handle_offset_fetch(broker: Broker, call: Call, request: OffsetFetchRequest)
     unknown = [_take_unknown(broker, group) if call.version >= 10 else () for group in groups]
     commands = [(group.group_id, FetchOffsets(group, request.require_stable)) for group in groups]
 
-    def answer(outcomes: Sequence[object]) -> None:
+    def answer(outcomes: Sequence[OffsetFetchResponseGroup | Refusal]) -> None:
         answers = [
             _answer(broker, call, *each) for each in zip(groups, unknown, outcomes, strict=True)
         ]
@@ -41,7 +43,7 @@ def handle_offset_fetch(broker: Broker, call: Call, request: OffsetFetchRequest)
         else:
             call.answer(_older(answers[0]))
 
-    ask_each(broker.coordinators.groups, call, commands, answer)
+    ask_each(call, broker.coordinators.groups, commands, answer)
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -76,11 +78,10 @@ def _answer(
     call: Call,
     group: OffsetFetchRequestGroup,
     unknown: Sequence[OffsetFetchResponseTopics],
-    outcome: object,
+    outcome: OffsetFetchResponseGroup | Refusal,
 ) -> OffsetFetchResponseGroup:
     if isinstance(outcome, Refusal):
         return _refused_group(group, call.version, outcome.code)
-    assert isinstance(outcome, OffsetFetchResponseGroup), "it answers what was asked"
     if call.version >= 10 and group.topics is None:
         outcome.topics = _identified(broker, outcome.topics)
     if unknown:
@@ -101,9 +102,7 @@ def _identified(
 def _refused_group(
     group: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> OffsetFetchResponseGroup:
-    # Consumers before Kafka 3.9 give up on that code here; on this one they look for another.
-    if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-        code = ErrorCode.NOT_COORDINATOR
+    code = told_code(ErrorReader.OFFSET_FETCH, code)
     refused = OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
     if version < 2:
         # There is no place for it but in each partition.

@@ -13,7 +13,7 @@ from moldau.log.validation import Writable
 
 
 def handle_produce(broker: Broker, call: Call, data: Writable, frame: Frame) -> None:
-    """Append records; answer when they are stored.
+    """Append records; acknowledge them when they are committed.
 
     `data` must not change before the turn's end. `ProtocolError` if the request is malformed.
     """

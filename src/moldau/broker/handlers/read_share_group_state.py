@@ -2,7 +2,7 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.read_share_group_state import (
     PartitionData,
@@ -13,7 +13,7 @@ from moldau.protocol.messages.read_share_group_state import (
     StateBatch,
 )
 from moldau.sharing.commands import ReadState
-from moldau.sharing.stored_state import ShareKey, ShareState
+from moldau.sharing.share_state import ShareKey, ShareState
 
 
 def handle_read_share_group_state(
@@ -21,7 +21,7 @@ def handle_read_share_group_state(
 ) -> None:
     """Tell share states to the leader of their partitions."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes[ShareState]) -> None:
         call.answer(
             ReadShareGroupStateResponse(
                 results=[
@@ -38,12 +38,11 @@ def _command(key: ShareKey, data: PartitionData) -> ReadState:
     return ReadState(key, data.leader_epoch)
 
 
-def _row(index: int, outcome: object) -> PartitionResult:
+def _row(index: int, outcome: ShareState | Refusal) -> PartitionResult:
     if isinstance(outcome, Refusal):
         return PartitionResult(
             partition=index, error_code=outcome.code, error_message=outcome.message
         )
-    assert isinstance(outcome, ShareState), "so it is answered"
     return PartitionResult(
         partition=index,
         state_epoch=outcome.state_epoch,

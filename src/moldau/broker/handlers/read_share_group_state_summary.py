@@ -2,7 +2,7 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.messages.read_share_group_state_summary import (
     PartitionData,
@@ -12,7 +12,7 @@ from moldau.protocol.messages.read_share_group_state_summary import (
     ReadStateSummaryResult,
 )
 from moldau.sharing.commands import ReadSummary, Summary
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 
 def handle_read_share_group_state_summary(
@@ -20,7 +20,7 @@ def handle_read_share_group_state_summary(
 ) -> None:
     """Tell where share groups are."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes[Summary]) -> None:
         call.answer(
             ReadShareGroupStateSummaryResponse(
                 results=[
@@ -39,12 +39,11 @@ def _command(key: ShareKey, _data: PartitionData) -> ReadSummary:
     return ReadSummary(key)
 
 
-def _row(index: int, outcome: object) -> PartitionResult:
+def _row(index: int, outcome: Summary | Refusal) -> PartitionResult:
     if isinstance(outcome, Refusal):
         return PartitionResult(
             partition=index, error_code=outcome.code, error_message=outcome.message
         )
-    assert isinstance(outcome, Summary), "so it is answered"
     return PartitionResult(
         partition=index,
         state_epoch=outcome.state_epoch,

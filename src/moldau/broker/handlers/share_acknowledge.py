@@ -5,9 +5,10 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledging import Outcomes, acknowledge
+from moldau.broker.shares.acknowledgements import AcknowledgementOutcomes, acknowledge
 from moldau.broker.shares.requests import check_member
 from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey
+from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_acknowledge import (
@@ -45,7 +46,7 @@ def handle_share_acknowledge(
         if each.acknowledgement_batches
     }
 
-    def acknowledged(outcomes: Outcomes) -> None:
+    def acknowledged(outcomes: AcknowledgementOutcomes) -> None:
         if epoch == LAST_EPOCH:
             broker.shares.end(key)
         call.attempt(lambda: call.answer(_response(broker, call, key, outcomes)))
@@ -61,7 +62,7 @@ def handle_share_acknowledge(
 
 
 def _response(
-    broker: Broker, call: Call, key: SessionKey, outcomes: Outcomes
+    broker: Broker, call: Call, key: SessionKey, outcomes: AcknowledgementOutcomes
 ) -> ShareAcknowledgeResponse:
     by_topic: dict[bytes, list[PartitionData]] = {}
     endpoints: dict[int, NodeEndpoint] = {}
@@ -82,7 +83,7 @@ def _response(
                 endpoints[leader.node_id] = NodeEndpoint(
                     node_id=leader.node_id, host=host, port=port
                 )
-    settings = broker.shares.settings_of(key.group_id)
+    settings = share_settings(broker, key.group_id)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=settings.share_record_lock_duration_ms,
         responses=[

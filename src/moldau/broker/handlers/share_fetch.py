@@ -9,10 +9,11 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.leaders import current_leader
-from moldau.broker.shares.acknowledging import Outcomes, acknowledge
-from moldau.broker.shares.fetching import ForMember, ShareFetch, Terms
+from moldau.broker.shares.acknowledgements import AcknowledgementOutcomes, acknowledge
+from moldau.broker.shares.fetch import ForMember, ShareFetch, Terms
 from moldau.broker.shares.requests import check_member, refuse_renewal
-from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, Partition, SessionKey
+from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey, SharedPartition
+from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_fetch import (
@@ -25,7 +26,7 @@ from moldau.protocol.messages.share_fetch import (
     ShareFetchRequest,
     ShareFetchResponse,
 )
-from moldau.sharing.limits import Wish
+from moldau.sharing.limits import AcquisitionWish
 
 RENEWAL_SINCE: Final = 2
 RECORD_LIMIT: Final = 1
@@ -55,7 +56,7 @@ def handle_share_fetch(
 
 def _select(
     broker: Broker, call: Call, key: SessionKey, request: ShareFetchRequest, *, has_said: bool
-) -> Sequence[Partition]:
+) -> Sequence[SharedPartition]:
     """Return the partitions of the member's session, in turn."""
     sessions = broker.shares.sessions
     epoch = request.share_session_epoch
@@ -100,15 +101,15 @@ class _Answering:
         self._request = request
         self._key = key
         self._fetch: ShareFetch | None = None
-        self._outcomes: Outcomes | None = None
+        self._outcomes: AcknowledgementOutcomes | None = None
         self._fetched: list[ForMember] | None = None
         self._release: Callable[[], None] | None = None
         self._endpoints: dict[int, NodeEndpoint] = {}
 
     def begin(
         self,
-        wanted: Sequence[Partition],
-        said: dict[Partition, Sequence[AcknowledgementBatch]],
+        wanted: Sequence[SharedPartition],
+        said: dict[SharedPartition, Sequence[AcknowledgementBatch]],
     ) -> None:
         """Begin both."""
         request, broker = self._request, self._broker
@@ -129,7 +130,7 @@ class _Answering:
             self._call.received.monotonic + request.max_wait_ms / 1000,
             min(request.min_bytes, bytes_max),
             bytes_max,
-            Wish(
+            AcquisitionWish(
                 request.max_records,
                 request.batch_size,
                 is_strict=request.share_acquire_mode == RECORD_LIMIT,
@@ -138,7 +139,7 @@ class _Answering:
         self._fetch = ShareFetch(broker, self._call, *self._key, wanted, terms, self._got)
         self._fetch.start()
 
-    def _acknowledged(self, outcomes: Outcomes) -> None:
+    def _acknowledged(self, outcomes: AcknowledgementOutcomes) -> None:
         self._outcomes = outcomes
         if self._request.share_session_epoch == LAST_EPOCH:
             self._broker.shares.end(self._key)
@@ -167,7 +168,7 @@ class _Answering:
                 if partition in passed_over:
                     continue
                 rows.setdefault(partition, PartitionData(partition_index=partition[1]))
-        settings = self._broker.shares.settings_of(self._key.group_id)
+        settings = share_settings(self._broker, self._key.group_id)
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=settings.share_record_lock_duration_ms,
             responses=_by_topic(rows),
@@ -190,7 +191,7 @@ class _Answering:
             self._name_leader(row, fetched.partition, fetched.error.code)
         return row
 
-    def _name_leader(self, row: PartitionData, partition: Partition, code: ErrorCode) -> None:
+    def _name_leader(self, row: PartitionData, partition: SharedPartition, code: ErrorCode) -> None:
         """Tell a client that is wrong here who leads a partition (KIP-951)."""
         topic = self._broker.image.topics.find_by_id(partition[0])
         if topic is None or code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -206,7 +207,7 @@ class _Answering:
             )
 
 
-def _by_topic(rows: dict[Partition, PartitionData]) -> list[ShareFetchableTopicResponse]:
+def _by_topic(rows: dict[SharedPartition, PartitionData]) -> list[ShareFetchableTopicResponse]:
     by_topic: dict[bytes, list[PartitionData]] = {}
     for (topic_id, _), row in rows.items():
         by_topic.setdefault(topic_id, []).append(row)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from moldau.broker.authorized_operations import GROUP
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask_each, asked
+from moldau.broker.coordinators.requests import ask_each
 from moldau.broker.shares.requests import check_enabled
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import DescribeShareGroup
 from moldau.protocol.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
@@ -27,9 +28,9 @@ def handle_share_group_describe(
             groups=[_refused(group_id, refusal) for group_id in group_ids]
         )
 
-    def answer(outcomes: Sequence[object]) -> None:
+    def answer(outcomes: Sequence[DescribedGroup | Refusal]) -> None:
         groups = [
-            _described(group_id, outcome)
+            _refused(group_id, outcome) if isinstance(outcome, Refusal) else outcome
             for group_id, outcome in zip(group_ids, outcomes, strict=True)
         ]
         if request.include_authorized_operations:
@@ -38,17 +39,9 @@ def handle_share_group_describe(
                     group.authorized_operations = GROUP
         call.answer(ShareGroupDescribeResponse(groups=groups))
 
-    parts = [ShareGroupDescribeRequest(group_ids=[group_id]) for group_id in group_ids]
-    commands = [(part.group_ids[0], asked(call, part)) for part in parts]
-    ask_each(broker.coordinators.groups, call, commands, answer)
+    commands = [(group_id, DescribeShareGroup(group_id)) for group_id in group_ids]
+    ask_each(call, broker.coordinators.groups, commands, answer)
     return None
-
-
-def _described(group_id: str, outcome: object) -> DescribedGroup:
-    if isinstance(outcome, Refusal):
-        return _refused(group_id, outcome)
-    assert isinstance(outcome, ShareGroupDescribeResponse), "so it is answered"
-    return outcome.groups[0]
 
 
 def _refused(group_id: str, refusal: Refusal) -> DescribedGroup:

@@ -2,9 +2,10 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
 from moldau.broker.shares.requests import check_enabled, is_member_id
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import ShareHeartbeat
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -22,7 +23,8 @@ def handle_share_group_heartbeat(
             raise Refusal(ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
     except Refusal as refusal:
         return _refused(refusal)
-    ask(broker.coordinators.groups, request.group_id, call, request, _refused)
+    command = request_command(ShareHeartbeat, call, request)
+    ask(call, broker.coordinators.groups, request.group_id, command, _refused)
     return None
 
 

@@ -4,7 +4,8 @@ from typing import Final
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask
+from moldau.broker.coordinators.requests import ask, request_command
+from moldau.groups.commands import SyncGroup
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -22,10 +23,10 @@ def handle_sync_group(
     if not request.group_id:
         return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     ask(
+        call,
         broker.coordinators.groups,
         request.group_id,
-        call,
-        request,
+        request_command(SyncGroup, call, request),
         lambda refusal: SyncGroupResponse(error_code=refusal.code),
     )
     return None

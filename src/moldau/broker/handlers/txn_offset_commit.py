@@ -12,10 +12,12 @@ from typing import Final
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
 from moldau.broker.coordinators.admission import is_admitted
-from moldau.broker.coordinators.asking import asked
+from moldau.broker.coordinators.requests import request_command, submit_for
 from moldau.broker.known_partitions import complete, merge, split_known
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
+from moldau.groups.commands import CommitTransactionalOffsets
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.txn_offset_commit import (
@@ -28,8 +30,6 @@ from moldau.protocol.messages.txn_offset_commit import (
 from moldau.transactions.commands import AddPartitions, VerifyPartitions
 from moldau.transactions.transaction import BUMPING
 
-LOADING_SINCE: Final = 2
-ABORTABLE_SINCE: Final = 4
 ADDING_SINCE: Final = 5
 IDS_SINCE: Final = 6
 
@@ -85,9 +85,11 @@ class _Commit:
         )
 
     @property
-    def _producer(self) -> Producer:
+    def _producer(self) -> ProducerIdentity:
         request = self._request
-        return Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+        return ProducerIdentity(
+            ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)
+        )
 
     @property
     def _is_verified(self) -> bool:
@@ -103,29 +105,23 @@ class _Commit:
             self._commit()
             return
         (code,) = errors.values()
-        if code is ErrorCode.TRANSACTION_ABORTABLE and self._call.version < ABORTABLE_SINCE:
-            code = ErrorCode.INVALID_TXN_STATE
         self._refuse(code)
 
     def _commit(self) -> None:
-        self._broker.coordinators.groups.submit(
-            self._request.group_id,
-            asked(self._call, self._request),
-            lambda outcome: self._call.attempt(partial(self._committed, outcome)),
-        )
+        call, groups = self._call, self._broker.coordinators.groups
+        command = request_command(CommitTransactionalOffsets, call, self._request)
+        submit_for(call, groups, self._request.group_id, command, self._committed)
 
-    def _committed(self, outcome: object) -> None:
+    def _committed(self, outcome: TxnOffsetCommitResponse | Refusal) -> None:
         if isinstance(outcome, Refusal):
             self._refuse(outcome.code)
             return
-        assert isinstance(outcome, TxnOffsetCommitResponse), "it answers what was asked"
         topics = merge(self._refused, outcome.topics)
         self._call.answer(TxnOffsetCommitResponse(topics=topics))
 
     def _refuse(self, code: ErrorCode) -> None:
-        if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._call.version < LOADING_SINCE:
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        refused = [_refused(topic, code) for topic in self._asked]
+        told = told_code(ErrorReader.TXN_OFFSET_COMMIT, code, self._call.version)
+        refused = [_refused(topic, told) for topic in self._asked]
         self._call.answer(TxnOffsetCommitResponse(topics=refused))
 
 

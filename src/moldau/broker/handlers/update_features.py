@@ -2,8 +2,8 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
+from moldau.broker.controller_calls import forward
 from moldau.broker.error_texts import text_of
-from moldau.broker.forwarding import forward
 from moldau.controller.commands import UpdateFeatures
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse

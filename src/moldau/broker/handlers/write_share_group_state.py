@@ -2,7 +2,8 @@
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.shares.states import Outcomes, ask_states
+from moldau.broker.shares.states import StateOutcomes, ask_states
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.write_share_group_state import (
@@ -13,7 +14,7 @@ from moldau.protocol.messages.write_share_group_state import (
     WriteStateResult,
 )
 from moldau.sharing.commands import WriteState
-from moldau.sharing.stored_state import ShareKey, state_batches
+from moldau.sharing.share_state import ShareKey, state_batches
 
 
 def handle_write_share_group_state(
@@ -21,7 +22,7 @@ def handle_write_share_group_state(
 ) -> None:
     """Take what leaders tell of share states."""
 
-    def answered(outcomes: Outcomes) -> None:
+    def answered(outcomes: StateOutcomes[Done]) -> None:
         call.answer(
             WriteShareGroupStateResponse(
                 results=[
@@ -49,7 +50,7 @@ def _command(key: ShareKey, data: PartitionData) -> WriteState:
     )
 
 
-def _row(index: int, outcome: object) -> PartitionResult:
+def _row(index: int, outcome: Done | Refusal) -> PartitionResult:
     if isinstance(outcome, Refusal):
         return PartitionResult(
             partition=index, error_code=outcome.code, error_message=outcome.message

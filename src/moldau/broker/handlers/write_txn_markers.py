@@ -5,14 +5,14 @@ v2 tells the version of transactions, by which markers that come late are known 
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
 
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.marking import MarkerOrder, write_marker
-from moldau.broker.gathering import gather
-from moldau.coordination.machine import Producer
+from moldau.broker.coordinators.markers import MarkerOrder, write_marker
+from moldau.broker.request_parts import gather
+from moldau.coordination.producer import ProducerIdentity
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -39,14 +39,14 @@ def handle_write_txn_markers(
 
 def _order(marker: WritableTxnMarker) -> MarkerOrder:
     return MarkerOrder(
-        Producer(ProducerId(marker.producer_id), ProducerEpoch(marker.producer_epoch)),
+        ProducerIdentity(ProducerId(marker.producer_id), ProducerEpoch(marker.producer_epoch)),
         marker.transaction_result,
         marker.coordinator_epoch,
         marker.transaction_version,
     )
 
 
-def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[object]) -> None:
+def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[ErrorCode]) -> None:
     left = iter(codes)
     call.answer(
         WriteTxnMarkersResponse(
@@ -58,7 +58,7 @@ def _answer(call: Call, request: WriteTxnMarkersRequest, codes: Sequence[object]
                             name=topic.name,
                             partitions=[
                                 WritableTxnMarkerPartitionResult(
-                                    partition_index=index, error_code=cast("int", next(left))
+                                    partition_index=index, error_code=next(left)
                                 )
                                 for index in topic.partition_indexes
                             ],

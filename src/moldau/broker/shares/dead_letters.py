@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from moldau._native.records import Record, read_batches
-from moldau.broker.ports import Loaded, Piece
+from moldau.broker.ports import LoadedPieces, Piece
 from moldau.controller.commands import CreateTopics
 from moldau.controller.create_topics import UUID_BYTES
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import UNREADABLE, AppendError, OffsetOutOfRangeError
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.effective import topic_settings
 from moldau.protocol.messages.create_topics import (
@@ -21,11 +21,12 @@ from moldau.protocol.messages.create_topics import (
 from moldau.records.batch import HEADER_BYTES, build_batch, read_records, validate
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
+from moldau.sharing.share_state import ShareKey
 from moldau.sharing.states import StateBatch
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
-    from moldau.broker.shares.partition import LedShare
+    from moldau.broker.broker_view import BrokerView
+    from moldau.metadata.settings.kafka_resources import GroupSettings
 
 READ_BYTES: Final = 256 << 10
 RECORDS_MAX: Final = 500
@@ -37,7 +38,7 @@ REJECTED: Final = "Offset rejected by client."
 DELIVERED_TOO_OFTEN: Final = "Offset delivery count exceeded the threshold."
 
 
-def _is_open(broker: "Broker", name: str) -> bool:
+def _is_open(broker: "BrokerView", name: str) -> bool:
     """Return whether the topic is there, and lets itself be used for dead letters."""
     if broker.image.topics.find(name) is None:
         return False
@@ -45,7 +46,7 @@ def _is_open(broker: "Broker", name: str) -> bool:
     return topic_settings(broker.settings, configs).errors_deadletterqueue_group_enable
 
 
-def _creation(broker: "Broker", name: str) -> CreateTopics:
+def _creation(broker: "BrokerView", name: str) -> CreateTopics:
     topic = CreatableTopic(
         name=name,
         num_partitions=-1,
@@ -57,17 +58,23 @@ def _creation(broker: "Broker", name: str) -> CreateTopics:
 
 
 class Burial:
-    """Dead letters on their way; `then` is called when they are stored, or cannot be."""
+    """Dead letters on their way; `then` is called when they are committed, or lost."""
 
     def __init__(
-        self, broker: "Broker", share: "LedShare", batch: StateBatch, then: Callable[[], None]
+        self,
+        broker: "BrokerView",
+        key: ShareKey,
+        source: Replica,
+        settings: "GroupSettings",
+        batch: StateBatch,
+        then: Callable[[], None],
     ) -> None:
         self._broker = broker
-        self._share = share
+        self._key = key
+        self._source = source
         self._batch = batch
         self._then = then
         self._position = batch.first
-        settings = share.settings()
         self._is_copied = settings.errors_deadletterqueue_copy_record_enable
         self._topic = settings.errors_deadletterqueue_topic_name
         limit = settings.share_delivery_count_limit
@@ -103,7 +110,7 @@ class Burial:
     # Copying.
 
     def _read(self) -> None:
-        replica = self._share.replica
+        replica = self._source
         log = replica.log
         if log is None:
             self._then()
@@ -128,7 +135,7 @@ class Burial:
             return
         self._broker.logs.load([Piece(replica.partition, read.extent)], self._loaded)
 
-    def _loaded(self, loaded: Loaded) -> None:
+    def _loaded(self, loaded: LoadedPieces) -> None:
         content = loaded.contents[0]
         letters = []
         if content is not None:
@@ -148,12 +155,12 @@ class Burial:
             self._write(letters)
 
     def _letter(self, offset: int, record: Record | None = None) -> Record:
-        source = self._share.replica.partition
+        source = self._source.partition
         headers = [
             ("__dlq.errors.topic", source.topic),
             ("__dlq.errors.partition", str(source.partition)),
             ("__dlq.errors.offset", str(offset)),
-            ("__dlq.errors.group", self._share.key.group_id),
+            ("__dlq.errors.group", self._key.group_id),
             ("__dlq.errors.delivery.count", str(self._batch.delivery_count)),
             ("__dlq.errors.message", self._cause),
         ]
@@ -191,15 +198,15 @@ class Burial:
             self._go_on_soon()
             return
         self._broker.logs.write_soon()
-        replica.wait_stored(end, self)
+        replica.wait_committed(end, self)
 
     def _find_leader(self) -> Replica:
         topic = self._broker.image.topics.find(self._topic)
         count = 1 if topic is None else len(topic.partitions)
-        partition = TopicPartition(self._topic, self._share.key.partition % count)
+        partition = TopicPartition(self._topic, self._key.partition % count)
         return self._broker.replicas.find_leader(partition)
 
-    def stored(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+    def committed(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Go on with the next."""
         self._go_on_soon()
 

@@ -2,41 +2,33 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
+from moldau.broker.shares.share_settings import has_dead_letters, share_settings
+from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import PASSING, ErrorReader, told_code
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
-from moldau.sharing.limits import Limits
+from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
+from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
-from moldau.sharing.stored_state import UNSET, ShareKey, ShareState
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
     from moldau.broker.ports import Timer
     from moldau.metadata.settings.kafka_resources import GroupSettings
 
-Then = Callable[[Refusal | None], None]
-
-# What a leader is told by the share coordinator, and its clients by the leader.
-_SEEN_AS: Final = {
-    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-}
+AcknowledgeDone = Callable[[Refusal | None], None]
 
 
 class Watcher(Protocol):
@@ -51,7 +43,7 @@ class LedShare:
 
     def __init__(
         self,
-        broker: "Broker",
+        broker: "CoordinatingBroker",
         key: ShareKey,
         replica: Replica,
         dropped: Callable[["LedShare"], None],
@@ -66,7 +58,7 @@ class LedShare:
         self.error: Refusal | None = None
         """Why it cannot be loaded."""
         self.is_read = False
-        """Whether somebody reads the log to acquire something: others wait."""
+        """Whether a fetch reads the log to acquire something: others wait."""
         self._watchers: dict[Watcher, None] = {}
         self._timer: Timer | None = None
         self._timer_at = 0.0
@@ -80,33 +72,32 @@ class LedShare:
 
     def settings(self) -> "GroupSettings":
         """Return the group's settings."""
-        return self._broker.shares.settings_of(self.key.group_id)
+        return share_settings(self._broker, self.key.group_id)
 
-    def limits(self) -> Limits:
+    def limits(self) -> ShareLimits:
         """Return what the group allows."""
         settings = self.settings()
-        return Limits(
+        return ShareLimits(
             settings.share_partition_max_record_locks,
             settings.share_delivery_count_limit,
             settings.share_record_lock_duration_ms / 1000,
             settings.share_renew_acknowledge_enable,
-            has_dead_letters=self._broker.shares.has_dead_letters(settings),
+            has_dead_letters=has_dead_letters(self._broker, settings),
         )
 
     # Loading.
 
-    def _loaded(self, outcome: object) -> None:
+    def _loaded(self, outcome: ShareState | Refusal) -> None:
         if isinstance(outcome, Refusal):
             self._fail(outcome)
             return
-        assert isinstance(outcome, ShareState), "that is what a read is answered with"
         if outcome.start_offset == UNSET:
             self._begin(outcome)
         else:
             self._open(Offset(outcome.start_offset), outcome)
 
     def _begin(self, state: ShareState) -> None:
-        """Find where the group begins: nobody has read anything yet."""
+        """Find where the group begins: no member has read anything yet."""
         try:
             start = self._reset()
         except DiskColdError as cold:
@@ -152,7 +143,7 @@ class LedShare:
     # Waiting.
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell somebody when there may be more to acquire."""
+        """Tell a fetch when there may be more to acquire."""
         self._watchers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
@@ -166,7 +157,9 @@ class LedShare:
 
     # Changing.
 
-    def acknowledge(self, member_id: str, said: Sequence[Acknowledgement], then: Then) -> None:
+    def acknowledge(
+        self, member_id: str, said: Sequence[Acknowledgement], then: AcknowledgeDone
+    ) -> None:
         """Take what a member says of its records; `then` hears when it is stored, or why not."""
         if self.partition is None:
             then(Refusal(ErrorCode.INVALID_RECORD_STATE, "Nothing of it is acquired."))
@@ -179,7 +172,7 @@ class LedShare:
             return
         self._store(write, then)
 
-    def release(self, member_id: str, then: Then) -> None:
+    def release(self, member_id: str, then: AcknowledgeDone) -> None:
         """Give back what a member has acquired."""
         if self.partition is None:
             then(None)
@@ -191,7 +184,7 @@ class LedShare:
         self._set_timer()
         self.wake()
 
-    def _store(self, write: StateWrite | None, then: Then) -> None:
+    def _store(self, write: StateWrite | None, then: AcknowledgeDone) -> None:
         self._set_timer()
         if write is None:
             then(None)
@@ -206,12 +199,12 @@ class LedShare:
         )
         persist(self._broker, self.key, command, partial(self._stored, write, then))
 
-    def _stored(self, write: StateWrite, then: Then, outcome: object) -> None:
+    def _stored(self, write: StateWrite, then: AcknowledgeDone, outcome: Done | Refusal) -> None:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
-        self.partition.written(write.number, is_stored=refusal is None)
-        if refusal is not None and refusal.code not in _PASSING:
-            # Somebody else leads the partition, or the state was begun anew: forget this one.
+        self.partition.written(write.number, is_recorded=refusal is None)
+        if refusal is not None and refusal.code not in PASSING:
+            # Another broker leads the partition, or the state was begun anew: forget this one.
             self.drop()
         self._set_timer()
         self._bury()
@@ -253,7 +246,14 @@ class LedShare:
         """Have what is given up put into the dead letter topic, and be done with it then."""
         assert self.partition is not None, "it is open"
         for batch in () if self._is_dropped else self.partition.take_dying():
-            Burial(self._broker, self, batch, partial(self._buried, batch)).begin()
+            Burial(
+                self._broker,
+                self.key,
+                self.replica,
+                self.settings(),
+                batch,
+                partial(self._buried, batch),
+            ).begin()
 
     def _buried(self, batch: StateBatch) -> None:
         assert self.partition is not None, "it is open"
@@ -261,14 +261,8 @@ class LedShare:
         self.wake()
 
 
-_PASSING: Final = frozenset(
-    code for code, seen in _SEEN_AS.items() if seen is ErrorCode.COORDINATOR_NOT_AVAILABLE
-)
-
-
 def _seen(refusal: Refusal) -> Refusal:
-    code = _SEEN_AS.get(refusal.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return Refusal(code, refusal.message)
+    return Refusal(told_code(ErrorReader.SHARE_MEMBER, refusal.code), refusal.message)
 
 
 def _ignored(_refusal: Refusal | None) -> None:

@@ -22,7 +22,7 @@ class SessionKey(NamedTuple):
     member_id: str
 
 
-Partition = tuple[bytes, int]
+SharedPartition = tuple[bytes, int]
 """A topic's id, and the partition's number."""
 
 
@@ -31,7 +31,7 @@ class ShareSession:
 
     __slots__ = ("epoch", "key", "partitions", "peer")
 
-    def __init__(self, key: SessionKey, peer: Peer, partitions: Iterable[Partition]) -> None:
+    def __init__(self, key: SessionKey, peer: Peer, partitions: Iterable[SharedPartition]) -> None:
         self.key = key
         self.peer = peer
         self.epoch = FIRST_EPOCH + 1
@@ -39,7 +39,7 @@ class ShareSession:
         self.partitions = dict.fromkeys(partitions)
         """In order; the first in each turn is another one."""
 
-    def in_turn(self, epoch: int) -> list[Partition]:
+    def in_turn(self, epoch: int) -> list[SharedPartition]:
         """Return the partitions, beginning with another one for each epoch of a request."""
         partitions = list(self.partitions)
         if not partitions:
@@ -71,7 +71,7 @@ class ShareSessions:
         return any(key.group_id == group_id for key in self._sessions)
 
     def begin(
-        self, key: SessionKey, peer: Peer, partitions: Iterable[Partition], sessions_max: int
+        self, key: SessionKey, peer: Peer, partitions: Iterable[SharedPartition], sessions_max: int
     ) -> ShareSession:
         """Begin a session anew."""
         self.remove(key)
@@ -97,7 +97,10 @@ class ShareSessions:
         return session
 
     def update(
-        self, session: ShareSession, added: Iterable[Partition], forgotten: Iterable[Partition]
+        self,
+        session: ShareSession,
+        added: Iterable[SharedPartition],
+        forgotten: Iterable[SharedPartition],
     ) -> None:
         """Take over what a client fetches from now on, or no more."""
         new = dict.fromkeys(each for each in added if each not in session.partitions)

@@ -1,31 +1,24 @@
 """What a broker has for share groups: the sessions of their members, and what it leads of them."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moldau.broker.calls import Peer
 from moldau.broker.shares.partition import LedShare
 from moldau.broker.shares.sessions import SessionKey, ShareSession, ShareSessions
 from moldau.coordination.refusal import Refusal
-from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.features import SHARE_VERSION
-from moldau.metadata.settings.effective import group_settings
-from moldau.metadata.settings.kafka_resources import GroupSettings
 from moldau.replication.replica import Replica
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
-    from moldau.broker.broker import Broker
-
-
-DEAD_LETTERS: Final = 2
-"""The level of share.version that has them."""
+    from moldau.broker.coordinators.siblings import CoordinatingBroker
 
 
 class Shares:
     """Sessions, and share partitions while a member of their group has one."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "CoordinatingBroker") -> None:
         self._broker = broker
         self.sessions = ShareSessions()
         self._led: dict[ShareKey, LedShare] = {}
@@ -38,20 +31,10 @@ class Shares:
         """Whether the cluster has share groups."""
         return self._broker.image.levels.get(SHARE_VERSION, 0) >= 1
 
-    def settings_of(self, group_id: str) -> GroupSettings:
-        """Return a group's settings."""
-        configs = self._broker.image.configs.of(Resource(ResourceType.GROUP, group_id))
-        return group_settings(self._broker.settings, configs)
-
-    def has_dead_letters(self, settings: GroupSettings) -> bool:
-        """Whether a group has a dead letter topic: the cluster has to know of such."""
-        level = self._broker.image.levels.get(SHARE_VERSION, 0)
-        return level >= DEAD_LETTERS and bool(settings.errors_deadletterqueue_topic_name)
-
     # Partitions.
 
     def find(self, key: ShareKey) -> LedShare | None:
-        """Return a share partition, None if nobody fetched from it, or it is led no more."""
+        """Return a share partition, None if no member fetched from it, or it is led no more."""
         share = self._led.get(key)
         if share is not None and not share.is_current:
             share.drop()

@@ -1,13 +1,14 @@
 """Requests about share states, asked of their coordinator partition by partition."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from moldau.broker.calls import Call
-from moldau.broker.coordinators.asking import ask_each
+from moldau.broker.coordinators.requests import ask_each
+from moldau.coordination.command import Answer, Command
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.ids import TopicId
-from moldau.sharing.stored_state import ShareKey
+from moldau.sharing.share_state import ShareKey
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
@@ -20,7 +21,7 @@ class _Partition(Protocol):
 AnyPartition_co = TypeVar("AnyPartition_co", bound=_Partition, covariant=True)
 
 
-class Topic(Protocol[AnyPartition_co]):
+class TopicOfStates(Protocol[AnyPartition_co]):
     """A topic as these requests name it."""
 
     @property
@@ -32,7 +33,7 @@ class Topic(Protocol[AnyPartition_co]):
         """What is asked of it."""
 
 
-Outcomes = Mapping[bytes, Sequence[tuple[int, object]]]
+StateOutcomes: TypeAlias = Mapping[bytes, Sequence[tuple[int, Answer | Refusal]]]
 """By topic: each partition's number, and what the coordinator says or a `Refusal`."""
 
 
@@ -40,9 +41,9 @@ def ask_states(
     broker: "Broker",
     call: Call,
     group_id: str,
-    topics: Sequence[Topic[AnyPartition_co]],
-    command_of: Callable[[ShareKey, AnyPartition_co], object],
-    then: Callable[[Outcomes], None],
+    topics: Sequence[TopicOfStates[AnyPartition_co]],
+    command_of: Callable[[ShareKey, AnyPartition_co], Command[Answer]],
+    then: Callable[[StateOutcomes[Answer]], None],
 ) -> None:
     """Ask for all partitions; `then` gets the answers together.
 
@@ -54,20 +55,20 @@ def ask_states(
         for each in topic.partitions
         if group_id
     ]
-    outcomes: dict[ShareKey, object] = {}
-    commands: dict[ShareKey, object] = {}
+    outcomes: dict[ShareKey, Answer | Refusal] = {}
+    commands: dict[ShareKey, Command[Answer]] = {}
     for key, each in keys:
         try:
             commands[key] = command_of(key, each)
         except Refusal as refusal:
             outcomes[key] = refusal
 
-    def answered(answers: Sequence[object]) -> None:
+    def answered(answers: Sequence[Answer | Refusal]) -> None:
         outcomes.update(zip(commands, answers, strict=True))
-        by_topic: dict[bytes, list[tuple[int, object]]] = {}
+        by_topic: dict[bytes, list[tuple[int, Answer | Refusal]]] = {}
         for key, _ in keys:
             by_topic.setdefault(key.topic_id, []).append((key.partition, outcomes[key]))
         then(by_topic)
 
     keyed = [(str(key), command) for key, command in commands.items()]
-    ask_each(broker.coordinators.shares, call, keyed, answered)
+    ask_each(call, broker.coordinators.shares, keyed, answered)

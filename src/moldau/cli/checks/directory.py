@@ -8,7 +8,7 @@ from typing import Final
 
 from moldau.cli.checks.finding import Finding, ok, problem, warning
 from moldau.cli.dump.rows import METADATA_FOLDER
-from moldau.cli.dump.segment import Segment
+from moldau.cli.dump.segment import SegmentFile
 from moldau.kernel.errors import ProtocolError
 from moldau.log.checkpoints import CLEAN_SHUTDOWN
 from moldau.log.errors import MalformedFileError
@@ -156,7 +156,7 @@ def _check_format(path: Path) -> Finding:
 
 def _level_in(file: Path) -> int:
     level = 0
-    for stored in Segment(file).batches():
+    for stored in SegmentFile(file).batches():
         if stored.batch.is_control:
             continue
         for record in stored.records():

@@ -2,13 +2,13 @@
 
 from typing import Literal, NamedTuple
 
-State = Literal["ok", "warning", "problem"]
+CheckState = Literal["ok", "warning", "problem"]
 
 
 class Finding(NamedTuple):
     """A thing that was looked at, how it is, and the way out."""
 
-    state: State
+    state: CheckState
     what: str
     way_out: str = ""
 

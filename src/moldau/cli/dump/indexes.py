@@ -5,7 +5,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from moldau.cli.dump.segment import Segment, StoredBatch
+from moldau.cli.dump.segment import SegmentFile, StoredBatch
 from moldau.kernel.errors import ProtocolError
 from moldau.log.aborted_index import VERSION, AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptSnapshotError, MalformedFileError
@@ -35,7 +35,7 @@ class TimeEntry(NamedTuple):
     offset: int
 
 
-class Fault(NamedTuple):
+class IndexFault(NamedTuple):
     """An entry that the segment contradicts: what it says, and what the segment has."""
 
     entry: OffsetEntry | TimeEntry
@@ -93,19 +93,19 @@ def read_leader_epochs(path: Path) -> list[EpochStart]:
     return list(LeaderEpochs.parse(str(path), path.read_bytes()).starts)
 
 
-def offset_index_faults(path: Path, entries: list[OffsetEntry]) -> Iterator[Fault]:
+def offset_index_faults(path: Path, entries: list[OffsetEntry]) -> Iterator[IndexFault]:
     """Compare an offset index with the segment beside it."""
-    segment = Segment(path.with_suffix(".log"))
+    segment = SegmentFile(path.with_suffix(".log"))
     for entry in entries:
         stored = _batch_at(segment, entry.position)
         found = stored.batch.last_offset if stored else -1
         if found != entry.offset:
-            yield Fault(entry, found, "offset")
+            yield IndexFault(entry, found, "offset")
 
 
-def time_index_faults(path: Path, entries: list[TimeEntry]) -> Iterator[Fault]:
+def time_index_faults(path: Path, entries: list[TimeEntry]) -> Iterator[IndexFault]:
     """Compare a time index with the segment beside it."""
-    batches = Segment(path.with_suffix(".log")).batches()
+    batches = SegmentFile(path.with_suffix(".log")).batches()
     stored = next(batches, None)
     before = -1
     for entry in entries:
@@ -113,16 +113,16 @@ def time_index_faults(path: Path, entries: list[TimeEntry]) -> Iterator[Fault]:
             stored = next(batches, None)
         last = -1 if stored is None else stored.batch.last_offset
         if stored is None or last != entry.offset:
-            yield Fault(entry, last, "missing")
+            yield IndexFault(entry, last, "missing")
         else:
             if stored.batch.max_timestamp != entry.timestamp:
-                yield Fault(entry, stored.batch.max_timestamp, "timestamp")
+                yield IndexFault(entry, stored.batch.max_timestamp, "timestamp")
             if before >= entry.timestamp:
-                yield Fault(entry, before, "order")
+                yield IndexFault(entry, before, "order")
         before = entry.timestamp
 
 
-def _batch_at(segment: Segment, position: int) -> StoredBatch | None:
+def _batch_at(segment: SegmentFile, position: int) -> StoredBatch | None:
     try:
         return next(segment.batches(position), None)
     except ProtocolError:

@@ -9,7 +9,7 @@ from moldau._native.records import Record
 from moldau.cli.dump import indexes
 from moldau.cli.dump.coordinators import read_state, topic_of
 from moldau.cli.dump.messages import as_json, read_control, type_name
-from moldau.cli.dump.segment import Segment, StoredBatch
+from moldau.cli.dump.segment import SegmentFile, StoredBatch
 from moldau.cli.printing import text_or_base64
 from moldau.kernel.errors import ProtocolError
 from moldau.log.checkpoints import (
@@ -25,13 +25,13 @@ from moldau.metadata.errors import UnknownRecordError
 from moldau.metadata.record_frame import decode_record, version_of
 from moldau.records.compression import Codec
 
-Row: TypeAlias = dict[str, object]
+DumpRow: TypeAlias = dict[str, object]
 
 METADATA_FOLDER: Final = "__cluster_metadata-0"
 OFFSET_CHECKPOINTS: Final = (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANED_OFFSETS)
 
 
-def rows_of(path: Path, *, deep: bool) -> Iterator[Row]:
+def rows_of(path: Path, *, deep: bool) -> Iterator[DumpRow]:
     """Read a file; what is wrong in it are rows of the kind `fault`."""
     try:
         yield from _reader_of(path)(path, deep)
@@ -44,16 +44,16 @@ def is_known(path: Path) -> bool:
     return path.suffix in _READERS or path.name in _NAMED_READERS
 
 
-def _reader_of(path: Path) -> Callable[[Path, bool], Iterator[Row]]:
+def _reader_of(path: Path) -> Callable[[Path, bool], Iterator[DumpRow]]:
     return _NAMED_READERS.get(path.name) or _READERS[path.suffix]
 
 
-def _fault(path: Path, reason: str) -> Row:
+def _fault(path: Path, reason: str) -> DumpRow:
     return {"kind": "fault", "file": str(path), "reason": reason}
 
 
-def _segment_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001 - one signature for all
-    segment = Segment(path)
+def _segment_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: FBT001 - one signature for all
+    segment = SegmentFile(path)
     reader = _record_row
     if path.suffix == ".checkpoint" or path.parent.name == METADATA_FOLDER:
         reader = _metadata_row
@@ -76,7 +76,7 @@ def _segment_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001 - on
         )
 
 
-def batch_row(stored: StoredBatch) -> Row:
+def batch_row(stored: StoredBatch) -> DumpRow:
     """Return what a batch's header says."""
     batch = stored.batch
     return {
@@ -101,7 +101,9 @@ def batch_row(stored: StoredBatch) -> Row:
     }
 
 
-def _record_rows(path: Path, stored: StoredBatch, reader: Callable[[Record], Row]) -> Iterator[Row]:
+def _record_rows(
+    path: Path, stored: StoredBatch, reader: Callable[[Record], DumpRow]
+) -> Iterator[DumpRow]:
     try:
         for record in stored.records():
             yield _control_row(record) if stored.batch.is_control else reader(record)
@@ -109,7 +111,7 @@ def _record_rows(path: Path, stored: StoredBatch, reader: Callable[[Record], Row
         yield _fault(path, f"the batch at byte {stored.batch.position}: {error}")
 
 
-def _record_row(record: Record) -> Row:
+def _record_row(record: Record) -> DumpRow:
     return {
         "kind": "record",
         "offset": record.offset,
@@ -122,14 +124,14 @@ def _record_row(record: Record) -> Row:
     }
 
 
-def _control_row(record: Record) -> Row:
+def _control_row(record: Record) -> DumpRow:
     control, name = read_control(record)
     value = control.value
     data = {} if value is None else as_json(value, getattr(value, "version", 0))
     return {"kind": "control", "offset": record.offset, "type": name, "data": data}
 
 
-def _metadata_row(record: Record) -> Row:
+def _metadata_row(record: Record) -> DumpRow:
     value = record.value or b""
     message, version = decode_record(value), version_of(value)
     return {
@@ -141,7 +143,7 @@ def _metadata_row(record: Record) -> Row:
     }
 
 
-def _state_row(topic: str, record: Record) -> Row:
+def _state_row(topic: str, record: Record) -> DumpRow:
     state = read_state(topic, record)
     if state is None:
         return _record_row(record)
@@ -155,7 +157,7 @@ def _state_row(topic: str, record: Record) -> Row:
     }
 
 
-def _offset_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001
+def _offset_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: FBT001
     entries = indexes.read_offset_index(path)
     for entry in entries:
         yield {"kind": "index", "offset": entry.offset, "position": entry.position}
@@ -167,7 +169,7 @@ def _offset_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001
             )
 
 
-def _time_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001
+def _time_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: FBT001
     entries = indexes.read_time_index(path)
     for entry in entries:
         yield {"kind": "time", "timestamp": entry.timestamp, "offset": entry.offset}
@@ -180,12 +182,12 @@ def _time_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: FBT001
             )
 
 
-def _aborted_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT001
+def _aborted_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: ARG001, FBT001
     for entry in indexes.read_aborted_index(path):
         yield {"kind": "aborted", **entry._asdict()}
 
 
-def _producer_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT001
+def _producer_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: ARG001, FBT001
     for state in indexes.read_producers(path):
         last_sequence, last_offset, *_ = state.batches[-1] if state.batches else (-1, -1)
         yield {
@@ -200,12 +202,12 @@ def _producer_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FB
         }
 
 
-def _epoch_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT001
+def _epoch_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: ARG001, FBT001
     for epoch, start in indexes.read_leader_epochs(path):
         yield {"kind": "epoch", "leader_epoch": epoch, "start_offset": start}
 
 
-def _checkpoint_rows(path: Path, deep: bool) -> Iterator[Row]:  # noqa: ARG001, FBT001
+def _checkpoint_rows(path: Path, deep: bool) -> Iterator[DumpRow]:  # noqa: ARG001, FBT001
     for place, offset in parse_offsets(str(path), path.read_bytes()).items():
         yield {
             "kind": "offset",

@@ -30,7 +30,7 @@ class StoredBatch(NamedTuple):
         return read_records(self.data, self.batch)
 
 
-class Segment:
+class SegmentFile:
     """One file of batches, read while it is walked."""
 
     def __init__(self, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 MISSING: Final = "-"
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column: what stands above it, and how wide it is at least."""
 
     head: str
@@ -15,7 +15,7 @@ class Column(NamedTuple):
     """Whether it is as wide as its longest cell, or only the cell moves the others on."""
 
 
-def lines_of(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> list[str]:
+def lines_of(columns: Sequence[TextColumn], rows: Iterable[Sequence[object]]) -> list[str]:
     """Return the head and a line for each row; a column of width 0 is not filled up."""
     cells = [[MISSING if cell is None else str(cell) for cell in row] for row in rows]
     widths = [

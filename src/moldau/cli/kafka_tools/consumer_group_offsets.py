@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.frame import CommandError, UsageError, complain
 from moldau.cli.group_offsets import (
-    Plan,
-    Target,
+    ResetPlan,
+    ResetTarget,
     committed_offsets,
     known_offsets,
     make_plan,
@@ -19,7 +19,7 @@ from moldau.cli.group_offsets import (
     parse_place,
     within,
 )
-from moldau.cli.kafka_tools.columns import LAST, Column, lines_of
+from moldau.cli.kafka_tools.columns import LAST, TextColumn, lines_of
 from moldau.cli.kafka_tools.consumer_group_text import consumer_groups
 from moldau.cli.kafka_tools.java_errors import java_text
 from moldau.client.errors import ConfigError, KafkaError
@@ -76,15 +76,15 @@ def print_plans(plans: Plans) -> None:
         for key, offset in sorted(offsets.items())
     ]
     columns = (
-        Column("GROUP"),
-        Column("TOPIC"),
-        Column("PARTITION", 10, grows=False),
-        Column("NEW-OFFSET", LAST, grows=False),
+        TextColumn("GROUP"),
+        TextColumn("TOPIC"),
+        TextColumn("PARTITION", 10, grows=False),
+        TextColumn("NEW-OFFSET", LAST, grows=False),
     )
     print("\n" + "\n".join(lines_of(columns, rows)))
 
 
-def _plan(admin: "Admin", name: str, options: argparse.Namespace) -> Plan:
+def _plan(admin: "Admin", name: str, options: argparse.Namespace) -> ResetPlan:
     if options.from_file is not None:
         plans = read_csv(options.from_file, options.group or ())
         if name not in plans:
@@ -100,7 +100,7 @@ def _plan(admin: "Admin", name: str, options: argparse.Namespace) -> Plan:
     return _told(plan)
 
 
-def _told(plan: Plan) -> Plan:
+def _told(plan: ResetPlan) -> ResetPlan:
     """Say where an offset was asked for that there is not."""
     for key in plan.moved:
         complain(
@@ -110,7 +110,7 @@ def _told(plan: Plan) -> Plan:
     return plan
 
 
-def say_silent(plan: Plan) -> None:
+def say_silent(plan: ResetPlan) -> None:
     """Say of which partitions the end was taken, instead of a time."""
     for key in plan.silent:
         print(
@@ -133,19 +133,21 @@ def partitions_of(admin: "Admin", texts: Iterable[str]) -> list[TopicPartition]:
     return found
 
 
-def target_of(options: argparse.Namespace) -> Target:
+def target_of(options: argparse.Namespace) -> ResetTarget:
     """Return where offsets are to be set to."""
     if getattr(options, "to_offset", None) is not None:
-        return Target(offset=options.to_offset)
+        return ResetTarget(offset=options.to_offset)
     if getattr(options, "shift_by", None) is not None:
-        return Target(shift=options.shift_by)
+        return ResetTarget(shift=options.shift_by)
     if options.to_datetime is not None:
-        return Target(time_ms=parse_datetime(options.to_datetime))
+        return ResetTarget(time_ms=parse_datetime(options.to_datetime))
     if getattr(options, "by_duration", None) is not None:
-        return Target(time_ms=time.time_ns() // 1_000_000 - parse_duration(options.by_duration))
+        return ResetTarget(
+            time_ms=time.time_ns() // 1_000_000 - parse_duration(options.by_duration)
+        )
     if options.to_earliest:
-        return Target(to="earliest")
-    return Target(to="latest" if options.to_latest else "current")
+        return ResetTarget(to="earliest")
+    return ResetTarget(to="latest" if options.to_latest else "current")
 
 
 def parse_datetime(text: str) -> int:
@@ -221,7 +223,11 @@ def delete_offsets(admin: "Admin", options: argparse.Namespace) -> None:
         else:
             print(f"Request succeeded for deleting offsets from group {name}.")
         errors |= answers
-    columns = (Column("TOPIC"), Column("PARTITION", 10, grows=False), Column("STATUS", grows=False))
+    columns = (
+        TextColumn("TOPIC"),
+        TextColumn("PARTITION", 10, grows=False),
+        TextColumn("STATUS", grows=False),
+    )
     rows = [
         [
             key.topic,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import UsageError
 from moldau.cli.group_offsets import places_of
-from moldau.cli.kafka_tools.columns import LAST, MISSING, Column, lines_of
+from moldau.cli.kafka_tools.columns import LAST, MISSING, TextColumn, lines_of
 from moldau.cli.kafka_tools.java_errors import java_text
 from moldau.client.errors import KafkaError
 
@@ -59,13 +59,13 @@ def list_groups(admin: "Admin", options: argparse.Namespace) -> None:
             print(group.group_id)
         return
     width = max([15, *(len(group.group_id) for group in groups)]) + 10
-    columns = [Column("GROUP", width)]
+    columns = [TextColumn("GROUP", width)]
     cells: list[Callable[[GroupListing], str]] = [lambda group: group.group_id]
     if options.type is not None:
-        columns.append(Column("TYPE", 20))
+        columns.append(TextColumn("TYPE", 20))
         cells.append(lambda group: group.type.capitalize())
     if options.state is not None:
-        columns.append(Column("STATE", 20))
+        columns.append(TextColumn("STATE", 20))
         cells.append(lambda group: group.state)
     print("\n".join(lines_of(columns, [[cell(group) for cell in cells] for group in groups])))
 
@@ -108,16 +108,16 @@ def _say_state(group: "GroupDescription") -> None:
 
 def _offset_lines(admin: "Admin", group: "GroupDescription", *, is_verbose: bool) -> list[str]:
     columns = [
-        Column("GROUP"),
-        Column("TOPIC"),
-        Column("PARTITION", 10, grows=False),
-        *([Column("LEADER-EPOCH", grows=False)] if is_verbose else []),
-        Column("CURRENT-OFFSET", grows=False),
-        Column("LOG-END-OFFSET", grows=False),
-        Column("LAG", grows=False),
-        Column("CONSUMER-ID"),
-        Column("HOST"),
-        Column("CLIENT-ID", LAST, grows=False),
+        TextColumn("GROUP"),
+        TextColumn("TOPIC"),
+        TextColumn("PARTITION", 10, grows=False),
+        *([TextColumn("LEADER-EPOCH", grows=False)] if is_verbose else []),
+        TextColumn("CURRENT-OFFSET", grows=False),
+        TextColumn("LOG-END-OFFSET", grows=False),
+        TextColumn("LAG", grows=False),
+        TextColumn("CONSUMER-ID"),
+        TextColumn("HOST"),
+        TextColumn("CLIENT-ID", LAST, grows=False),
     ]
     rows = [
         [
@@ -142,19 +142,19 @@ def _offset_lines(admin: "Admin", group: "GroupDescription", *, is_verbose: bool
 def _member_lines(group: "GroupDescription", *, is_verbose: bool) -> list[str]:
     has_instances = any(each.instance_id for each in group.members)
     columns = [
-        Column("GROUP"),
-        Column("CONSUMER-ID"),
-        *([Column("GROUP-INSTANCE-ID", 17)] if has_instances else []),
-        Column("HOST"),
-        Column("CLIENT-ID"),
-        Column("#PARTITIONS", grows=False),
+        TextColumn("GROUP"),
+        TextColumn("CONSUMER-ID"),
+        *([TextColumn("GROUP-INSTANCE-ID", 17)] if has_instances else []),
+        TextColumn("HOST"),
+        TextColumn("CLIENT-ID"),
+        TextColumn("#PARTITIONS", grows=False),
     ]
     if is_verbose:
         columns += [
-            Column("CURRENT-EPOCH", grows=False),
-            Column("CURRENT-ASSIGNMENT", 20),
-            Column("TARGET-EPOCH", grows=False),
-            Column("TARGET-ASSIGNMENT", 20),
+            TextColumn("CURRENT-EPOCH", grows=False),
+            TextColumn("CURRENT-ASSIGNMENT", 20),
+            TextColumn("TARGET-EPOCH", grows=False),
+            TextColumn("TARGET-ASSIGNMENT", 20),
         ]
     rows = []
     for each in group.members:
@@ -181,10 +181,10 @@ def partitions_text(partitions: "Iterable[TopicPartition]") -> str:
 
 def _state_lines(admin: "Admin", group: "GroupDescription", *, is_verbose: bool) -> list[str]:
     columns = [
-        Column("GROUP"),
-        Column("COORDINATOR (ID)", 25),
-        Column("ASSIGNMENT-STRATEGY", 20, grows=False),
-        Column("STATE", 20, grows=False),
+        TextColumn("GROUP"),
+        TextColumn("COORDINATOR (ID)", 25),
+        TextColumn("ASSIGNMENT-STRATEGY", 20, grows=False),
+        TextColumn("STATE", 20, grows=False),
     ]
     row: list[object] = [
         group.group_id,
@@ -194,11 +194,11 @@ def _state_lines(admin: "Admin", group: "GroupDescription", *, is_verbose: bool)
     ]
     if is_verbose:
         columns += [
-            Column("GROUP-EPOCH", grows=False),
-            Column("TARGET-ASSIGNMENT-EPOCH", 25, grows=False),
+            TextColumn("GROUP-EPOCH", grows=False),
+            TextColumn("TARGET-ASSIGNMENT-EPOCH", 25, grows=False),
         ]
         row += [group.epoch, group.target_epoch]
-    columns.append(Column("#MEMBERS", LAST, grows=False))
+    columns.append(TextColumn("#MEMBERS", LAST, grows=False))
     return lines_of(columns, [[*row, len(group.members)]])
 
 

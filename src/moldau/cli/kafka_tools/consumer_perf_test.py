@@ -17,7 +17,7 @@ from moldau.cli.kafka_tools.face import (
     client_settings,
     face_parser,
 )
-from moldau.cli.load import MB, Window, consume_load
+from moldau.cli.load import MB, LoadWindow, consume_load
 
 COLUMNS: Final = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,"
@@ -81,7 +81,7 @@ async def _consume(options: argparse.Namespace) -> None:
         joins = Joins()
         consumer.subscribe(options.topic, on_assigned=joins.end, on_revoked=joins.begin)
 
-        def report(window: Window) -> None:
+        def report(window: LoadWindow) -> None:
             if options.show_detailed_stats:
                 print(_row(began, window, joins.seconds), flush=True)
 
@@ -118,7 +118,7 @@ class Joins:
         self.seconds += time.monotonic() - self._began
 
 
-def _row(began: float, window: Window, joining_seconds: float) -> str:
+def _row(began: float, window: LoadWindow, joining_seconds: float) -> str:
     fetching = window._replace(seconds=max(window.seconds - joining_seconds, 0.001))
     return ", ".join(
         (

@@ -11,7 +11,7 @@ from moldau.cli.kafka_tools.face import add_java_class_option, face_parser
 
 if TYPE_CHECKING:
     from moldau._native.records import Record
-    from moldau.cli.dump.indexes import Fault
+    from moldau.cli.dump.indexes import IndexFault
     from moldau.cli.dump.segment import StoredBatch
 
 TOPICS: Final = {
@@ -111,7 +111,7 @@ def _work(options: argparse.Namespace) -> None:
 
 
 def _segment_lines(path: Path, options: argparse.Namespace, complaints: list[str]) -> Iterator[str]:
-    from moldau.cli.dump.segment import Segment
+    from moldau.cli.dump.segment import SegmentFile
     from moldau.metadata.snapshot import find_snapshot_id
 
     if path.suffix == ".log":
@@ -120,7 +120,7 @@ def _segment_lines(path: Path, options: argparse.Namespace, complaints: list[str
         yield f"Snapshot end offset: {snapshot.end_offset}, epoch: {snapshot.epoch}"
     else:
         yield "KRaft bootstrap snapshot"
-    segment = Segment(path)
+    segment = SegmentFile(path)
     gaps = []
     last = -1
     for stored in segment.batches(bytes_max=options.max_bytes):
@@ -262,7 +262,7 @@ def _time_lines(path: Path, options: argparse.Namespace, complaints: list[str]) 
             complaints += [head, *lines]
 
 
-def _time_fault(fault: "Fault") -> str:
+def _time_fault(fault: "IndexFault") -> str:
     entry = fault.entry
     match fault.kind:
         case "timestamp":

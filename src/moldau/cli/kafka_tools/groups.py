@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> None:
-    from moldau.cli.kafka_tools.columns import Column, lines_of
+    from moldau.cli.kafka_tools.columns import TextColumn, lines_of
     from moldau.client.admin import Admin
     from moldau.client.settings import ClientSettings
 
@@ -53,7 +53,7 @@ def _work(options: argparse.Namespace) -> None:
     with Admin(options.bootstrap_server, config=config) as admin:
         groups = [each for each in admin.list_groups().values() if _is_meant(each, options)]
     rows = [[each.group_id, each.type.capitalize(), each.protocol_type] for each in groups]
-    head, *lines = lines_of([Column(name, 20) for name in ("GROUP", "TYPE", "PROTOCOL")], rows)
+    head, *lines = lines_of([TextColumn(name, 20) for name in ("GROUP", "TYPE", "PROTOCOL")], rows)
     print("\n".join((head, *(f"{line} " for line in lines))))
 
 

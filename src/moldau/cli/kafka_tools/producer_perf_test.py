@@ -15,7 +15,7 @@ from moldau.cli.kafka_tools.face import (
     client_settings,
     face_parser,
 )
-from moldau.cli.load import ProduceLoad, Window, sized_values
+from moldau.cli.load import LoadWindow, ProduceLoad, sized_values
 
 REPORT_SECONDS: Final = 5.0
 
@@ -111,7 +111,7 @@ def _values(options: argparse.Namespace) -> Iterator[bytes]:
     return cycle(lines)
 
 
-def _report(window: Window) -> None:
+def _report(window: LoadWindow) -> None:
     print(
         f"{window.records} records sent, {window.records_per_second:.1f} records/sec"
         f" ({window.megabytes_per_second:.2f} MB/sec), {window.mean_ms:.1f} ms avg latency,"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.cli.frame import CommandError
 from moldau.cli.group_offsets import make_plan, share_offsets
-from moldau.cli.kafka_tools.columns import LAST, Column, lines_of
+from moldau.cli.kafka_tools.columns import LAST, TextColumn, lines_of
 from moldau.cli.kafka_tools.consumer_group_offsets import (
     partitions_of,
     print_plans,
@@ -40,7 +40,7 @@ def list_groups(admin: "Admin", options: argparse.Namespace) -> None:
         for group in groups:
             print(group.group_id)
         return
-    columns = (Column("GROUP"), Column("STATE", LAST, grows=False))
+    columns = (TextColumn("GROUP"), TextColumn("STATE", LAST, grows=False))
     print("\n".join(lines_of(columns, [[each.group_id, each.state] for each in groups])))
 
 
@@ -67,12 +67,12 @@ def describe(admin: "Admin", options: argparse.Namespace) -> None:
 
 def _offset_lines(admin: "Admin", name: str, *, is_verbose: bool) -> list[str]:
     columns = [
-        Column("GROUP"),
-        Column("TOPIC"),
-        Column("PARTITION", 10, grows=False),
-        *([Column("LEADER-EPOCH", 13, grows=False)] if is_verbose else []),
-        Column("START-OFFSET", 13, grows=False),
-        Column("LAG", LAST, grows=False),
+        TextColumn("GROUP"),
+        TextColumn("TOPIC"),
+        TextColumn("PARTITION", 10, grows=False),
+        *([TextColumn("LEADER-EPOCH", 13, grows=False)] if is_verbose else []),
+        TextColumn("START-OFFSET", 13, grows=False),
+        TextColumn("LAG", LAST, grows=False),
     ]
     rows = []
     for key, at in sorted(admin.list_share_group_offsets(name).items()):
@@ -87,13 +87,13 @@ def _offset_lines(admin: "Admin", name: str, *, is_verbose: bool) -> list[str]:
 
 def _member_lines(group: "ShareGroupDescription", *, is_verbose: bool) -> list[str]:
     columns = [
-        Column("GROUP"),
-        Column("CONSUMER-ID"),
-        Column("HOST"),
-        Column("CLIENT-ID"),
-        Column("#PARTITIONS", 12, grows=False),
-        *([Column("MEMBER-EPOCH", 13, grows=False)] if is_verbose else []),
-        Column("ASSIGNMENT", LAST, grows=False),
+        TextColumn("GROUP"),
+        TextColumn("CONSUMER-ID"),
+        TextColumn("HOST"),
+        TextColumn("CLIENT-ID"),
+        TextColumn("#PARTITIONS", 12, grows=False),
+        *([TextColumn("MEMBER-EPOCH", 13, grows=False)] if is_verbose else []),
+        TextColumn("ASSIGNMENT", LAST, grows=False),
     ]
     rows = [
         [
@@ -112,18 +112,18 @@ def _member_lines(group: "ShareGroupDescription", *, is_verbose: bool) -> list[s
 
 def _state_lines(admin: "Admin", group: "ShareGroupDescription", *, is_verbose: bool) -> list[str]:
     columns = [
-        Column("GROUP"),
-        Column("COORDINATOR (ID)", 25),
-        Column("STATE", grows=False),
+        TextColumn("GROUP"),
+        TextColumn("COORDINATOR (ID)", 25),
+        TextColumn("STATE", grows=False),
     ]
     row: list[object] = [group.group_id, coordinator_text(admin, group.coordinator), group.state]
     if is_verbose:
         columns += [
-            Column("GROUP-EPOCH", 12, grows=False),
-            Column("ASSIGNMENT-EPOCH", 17, grows=False),
+            TextColumn("GROUP-EPOCH", 12, grows=False),
+            TextColumn("ASSIGNMENT-EPOCH", 17, grows=False),
         ]
         row += [group.group_epoch, group.assignment_epoch]
-    columns.append(Column("#MEMBERS", LAST, grows=False))
+    columns.append(TextColumn("#MEMBERS", LAST, grows=False))
     return lines_of(columns, [[*row, len(group.members)]])
 
 
@@ -182,5 +182,5 @@ def delete_offsets(admin: "Admin", options: argparse.Namespace) -> None:
         [topic, "Successful" if error is None else f"Error: {java_words(error)}"]
         for topic, error in sorted(answers.items())
     ]
-    columns = (Column("TOPIC"), Column("STATUS", LAST, grows=False))
+    columns = (TextColumn("TOPIC"), TextColumn("STATUS", LAST, grows=False))
     print("\n" + "\n".join(lines_of(columns, rows)))

@@ -1,1 +1,1 @@
-"""Classic groups: members choose a leader, and the leader says who reads what."""
+"""Classic groups: members choose a leader, and the leader assigns the partitions."""

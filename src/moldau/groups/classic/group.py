@@ -1,23 +1,26 @@
 """A classic group: its record, and the membership that goes on from there."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.classic.membership import NEVER_MS, Membership, State, membership_of
+from moldau.groups.classic.membership import (
+    NEVER_MS,
+    ClassicGroupState,
+    ClassicMembers,
+    membership_of,
+)
 from moldau.groups.classic.subscription import subscribed_topics
 from moldau.groups.group import GroupType
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 CONSUMER: Final = "consumer"
-"""The protocol type of those who read topics together; other types are their members' own."""
+"""The protocol type of consumers of topics; other types are their members' own."""
 
 
 class ClassicGroup:
@@ -28,20 +31,20 @@ class ClassicGroup:
     def __init__(
         self,
         group_id: str,
-        stored: GroupMetadataValue | None = None,
-        membership: Membership | None = None,
+        recorded: GroupMetadataValue | None = None,
+        membership: ClassicMembers | None = None,
     ) -> None:
         self.group_id = group_id
-        self.stored = stored
+        self.recorded = recorded
         """Durable: the last record."""
         self._membership = membership
         self._topics: tuple[int, frozenset[str] | None] | None = None
 
     @property
-    def membership(self) -> Membership:
+    def membership(self) -> ClassicMembers:
         """Soft: begins with what is recorded, when it is first asked for."""
         if self._membership is None:
-            self._membership = membership_of(self.stored)
+            self._membership = membership_of(self.recorded)
         return self._membership
 
     @property
@@ -57,7 +60,7 @@ class ClassicGroup:
     @property
     def is_empty(self) -> bool:
         """Whether it has no members, and none is waited for."""
-        return self.membership.state is State.EMPTY
+        return self.membership.state is ClassicGroupState.EMPTY
 
     def check_offset_commit(
         self,
@@ -68,10 +71,10 @@ class ClassicGroup:
         is_transactional: bool,
         version: int,  # noqa: ARG002 - all versions are alike here
     ) -> None:
-        """Refuse a commit of somebody who is not, or no longer, a member of that generation."""
+        """Refuse a commit unless it is of a member of that generation."""
         membership = self.membership
         if epoch < 0 and self.is_empty:
-            # Somebody who is in no group, or an administrator.
+            # A client that is in no group, or an administrator.
             return
         if epoch >= 0 or member_id or instance_id is not None:
             membership.check_member(member_id, instance_id)
@@ -82,19 +85,19 @@ class ClassicGroup:
                 )
         elif not is_transactional:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "Only members may commit.")
-        if not is_transactional and membership.state is State.COMPLETING:
+        if not is_transactional and membership.state is ClassicGroupState.COMPLETING:
             # It has heard of the generation, and not yet what it is to read in it.
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
 
     def hear_of(self, member_id: str, now: Instant) -> None:
-        """Keep up the session of a member: whoever commits is there, as if it had said so."""
+        """Keep up the session of a member: a commit counts as a heartbeat."""
         member = self.membership.members.get(member_id)
         if member is not None:
             session_end = now.monotonic + member.session_timeout_ms / 1000
             member.deadline = max(member.deadline, session_end)
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Let everybody know what is committed."""
+        """Let every client know what is committed."""
 
     def check_offset_delete(self) -> None:
         """Refuse if members use offsets in ways that are not known here."""
@@ -118,7 +121,7 @@ class ClassicGroup:
             return commit_ms
         if self.is_empty:
             return commit_ms if membership.changed_ms == NEVER_MS else membership.changed_ms
-        if membership.state is State.STABLE and self._subscribed_topics() is not None:
+        if membership.state is ClassicGroupState.STABLE and self._subscribed_topics() is not None:
             return commit_ms
         return None
 
@@ -137,8 +140,8 @@ class ClassicGroup:
         return self._topics[1]
 
 
-def replay_group(
-    machine: "GroupMachine",
+def replay_classic_group(
+    shelf: GroupShelf,
     _offset: Offset,
     _producer_id: ProducerId,
     key: GroupMetadataKey,
@@ -146,11 +149,11 @@ def replay_group(
 ) -> None:
     """Apply a group's record: its membership, if there is one, is there already."""
     if value is None:
-        machine.groups.pop(key.group, None)
+        shelf.groups.pop(key.group, None)
         return
-    group = machine.groups.get(key.group)
+    group = shelf.groups.get(key.group)
     if isinstance(group, ClassicGroup):
-        group.stored = value
+        group.recorded = value
     else:
-        membership = machine.forming.pop(key.group, None)
-        machine.groups[key.group] = ClassicGroup(key.group, value, membership)
+        membership = shelf.forming.pop(key.group, None)
+        shelf.groups[key.group] = ClassicGroup(key.group, value, membership)

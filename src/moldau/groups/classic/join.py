@@ -2,21 +2,27 @@
 
 from typing import TYPE_CHECKING, Final
 
-from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.classic.draft import Draft, SessionTimer, refused_join
+from moldau.groups.classic.decision_builder import (
+    ClassicSessionTimer,
+    DecisionBuilder,
+    refused_join,
+)
 from moldau.groups.classic.group import ClassicGroup
-from moldau.groups.classic.member import Member, Protocols
-from moldau.groups.classic.membership import Membership, State
+from moldau.groups.classic.member import ClassicMember, Protocols
+from moldau.groups.classic.membership import ClassicGroupState, ClassicMembers
 from moldau.groups.classic.rebalance import go_on, joined, prepare
+from moldau.groups.commands import JoinGroup
 from moldau.groups.group import GroupType
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from moldau.protocol.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
     from moldau.coordination.stored_record import StoredRecord
-    from moldau.groups.machine import GroupMachine
 
 NEW_MEMBER_TIMEOUT_MS: Final = 5 * 60 * 1000
 """How long the JoinGroup of a new member waits. A client that is gone cannot be told from one
@@ -30,11 +36,11 @@ FIRST_WITH_SKIPPED_ASSIGNMENT: Final = 9
 
 
 def decide_join(
-    machine: "GroupMachine", asked: Asked[JoinGroupRequest], ticket: Ticket, now: Instant
-) -> Decision:
-    """Decide a JoinGroup; a group that nobody knows begins with its first member."""
+    shelf: GroupShelf, asked: JoinGroup, ticket: Ticket[JoinGroupResponse], now: Instant
+) -> Decision[JoinGroupResponse]:
+    """Decide a JoinGroup; a group that is not known begins with its first member."""
     request = asked.request
-    group = machine.groups.get(request.group_id)
+    group = shelf.groups.get(request.group_id)
     before: list[StoredRecord] = []
     if group is not None and group.type is GroupType.CONSUMER and group.is_empty:
         before.extend(group.tombstones())
@@ -44,24 +50,28 @@ def decide_join(
     is_begun = isinstance(group, ClassicGroup)
     if not is_begun and request.member_id:
         return Decision(response=refused_join(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
-    membership = group.membership if isinstance(group, ClassicGroup) else Membership(now.wall_ms)
-    draft = Draft(machine, request.group_id, membership, now)
+    membership = (
+        group.membership if isinstance(group, ClassicGroup) else ClassicMembers(now.wall_ms)
+    )
+    draft = DecisionBuilder(shelf, request.group_id, membership, now)
     try:
         join = _Join(draft, asked, ticket)
-        response = join.of_member() if request.member_id else join.of_newcomer(machine)
+        response = join.of_member() if request.member_id else join.of_newcomer(shelf)
     except Refusal as refusal:
         return Decision(response=refused_join(request.member_id, refusal.code))
     if not is_begun:
-        machine.forming[request.group_id] = membership
+        shelf.forming[request.group_id] = membership
         draft.records.extend(before)
-        draft.records.append(Membership(now.wall_ms).record(request.group_id))
+        draft.records.append(ClassicMembers(now.wall_ms).record(request.group_id))
     return draft.decision(response)
 
 
 class _Join:
     """One JoinGroup; what its methods return is the answer, None if that waits."""
 
-    def __init__(self, draft: Draft, asked: Asked[JoinGroupRequest], ticket: Ticket) -> None:
+    def __init__(
+        self, draft: DecisionBuilder, asked: JoinGroup, ticket: Ticket[JoinGroupResponse]
+    ) -> None:
         self._draft = draft
         self._membership = draft.membership
         self._asked = asked
@@ -76,19 +86,19 @@ class _Join:
             self._request.rebalance_timeout_ms if has_both else self._request.session_timeout_ms
         )
 
-    # Who comes without an id.
+    # Members that come without an id.
 
-    def of_newcomer(self, machine: "GroupMachine") -> JoinGroupResponse | None:
-        """Let somebody in, or give it an id to come with."""
+    def of_newcomer(self, shelf: GroupShelf) -> JoinGroupResponse | None:
+        """Let a new member in, or give it an id to come with."""
         if not self._has_room(None):
             return refused_join("", ErrorCode.GROUP_MAX_SIZE_REACHED)
         self._check_protocols()
         instance_id = self._request.group_instance_id
         name = self._asked.client_id if instance_id is None else instance_id
-        member_id = f"{name}-{_random_id(machine.context.entropy(16))}"
+        member_id = f"{name}-{_random_id(shelf.context.entropy(16))}"
         if instance_id is None and self._asked.version >= FIRST_WITH_MEMBER_IDS:
             self._membership.pending.add(member_id)
-            timer = SessionTimer(self._draft.group_id, member_id)
+            timer = ClassicSessionTimer(self._draft.group_id, member_id)
             self._draft.ring(timer, self._request.session_timeout_ms)
             return refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
         if instance_id is not None and instance_id in self._membership.static:
@@ -98,7 +108,7 @@ class _Join:
 
     def _add(self, member_id: str) -> None:
         membership = self._membership
-        member = Member(
+        member = ClassicMember(
             member_id=member_id,
             instance_id=self._request.group_instance_id,
             client_id=self._asked.client_id,
@@ -115,7 +125,7 @@ class _Join:
         go_on(self._draft)
 
     def _replace(self, member_id: str) -> JoinGroupResponse | None:
-        """Let a static member that was started again take its own place; who else has it goes."""
+        """Let a static member that was started again take its own place, from any that has it."""
         assert self._request.group_instance_id is not None
         draft, membership = self._draft, self._membership
         member = membership.members[membership.static[self._request.group_instance_id]]
@@ -125,7 +135,7 @@ class _Join:
         member.is_new = False
         self._update(member)
         draft.renew(member)
-        if membership.state is not State.STABLE:
+        if membership.state is not ClassicGroupState.STABLE:
             draft.wait_joined(member, self._ticket)
             go_on(draft)
             return None
@@ -133,7 +143,7 @@ class _Join:
             draft.wait_joined(member, self._ticket)
             prepare(draft)
             return None
-        # It gets what it had: nobody else need know that it was away.
+        # It gets what it had: the other members need not know that it was away.
         response = joined(membership, member)
         if self._asked.version >= FIRST_WITH_SKIPPED_ASSIGNMENT:
             response.skip_assignment = membership.leader == member_id
@@ -143,7 +153,7 @@ class _Join:
             response.members = ()
         return response
 
-    # Who comes with an id.
+    # Members that come with an id.
 
     def of_member(self) -> JoinGroupResponse | None:
         """Let a member go on to the next generation, or tell it again of the present one."""
@@ -165,10 +175,10 @@ class _Join:
         member = membership.members[member_id]
         is_same = member.protocols == self._protocols
         is_leader = membership.leader == member_id
-        if membership.state is State.COMPLETING and is_same:
+        if membership.state is ClassicGroupState.COMPLETING and is_same:
             # It has not heard of this generation: the answer was lost.
             return joined(membership, member)
-        if membership.state is State.STABLE and is_same and not is_leader:
+        if membership.state is ClassicGroupState.STABLE and is_same and not is_leader:
             # It asks for its part next. The leader may know of something to assign anew.
             return joined(membership, member)
         self._update(member)
@@ -183,14 +193,14 @@ class _Join:
         member = None if member_id is None else membership.members.get(member_id)
         size_max = self._draft.settings.group_max_size
         match membership.state:
-            case State.EMPTY:
+            case ClassicGroupState.EMPTY:
                 return True
-            case State.PREPARING:
-                # Counted by who is here: the last ones to join again find no place if the
-                # maximum has become less.
+            case ClassicGroupState.PREPARING:
+                # Counted by the members that have joined: the last ones to join again find no
+                # place if the maximum has become less.
                 is_in = member is not None and member.join is not None
                 return is_in or membership.joined_count < size_max
-            case State.COMPLETING | State.STABLE:
+            case ClassicGroupState.COMPLETING | ClassicGroupState.STABLE:
                 return member is not None or len(membership.members) < size_max
 
     def _check_protocols(self) -> None:
@@ -201,7 +211,7 @@ class _Join:
                 "The members of a group are of one type, and all speak one protocol at least.",
             )
 
-    def _update(self, member: Member) -> None:
+    def _update(self, member: ClassicMember) -> None:
         self._membership.speak(member, self._protocols)
         member.rebalance_timeout_ms = self._rebalance_timeout_ms
         member.session_timeout_ms = self._request.session_timeout_ms

@@ -1,39 +1,36 @@
 """LeaveGroup: members go, or are sent away by an administrator."""
 
-from typing import TYPE_CHECKING
-
-from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.classic.draft import Draft, SessionTimer
+from moldau.groups.classic.decision_builder import ClassicSessionTimer, DecisionBuilder
 from moldau.groups.classic.group import ClassicGroup
-from moldau.groups.classic.membership import State
+from moldau.groups.classic.membership import ClassicGroupState
 from moldau.groups.classic.rebalance import complete_if_joined, prepare
+from moldau.groups.commands import LeaveGroup
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.leave_group import (
-    LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,
     MemberResponse,
 )
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 
 def decide_leave(
-    machine: "GroupMachine",
-    asked: Asked[LeaveGroupRequest],
-    _ticket: Ticket,
+    shelf: GroupShelf,
+    asked: LeaveGroup,
+    _ticket: Ticket[LeaveGroupResponse],
     now: Instant,
-) -> Decision:
+) -> Decision[LeaveGroupResponse]:
     """Decide a LeaveGroup, as versions from 3 on have it: each member is answered for itself."""
     request = asked.request
-    group = machine.groups.get(request.group_id)
+    group = shelf.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):
-        nobody = [_answer(each, ErrorCode.UNKNOWN_MEMBER_ID) for each in request.members]
-        return Decision(response=LeaveGroupResponse(members=nobody))
-    draft = Draft(machine, request.group_id, group.membership, now)
+        unknown = [_answer(each, ErrorCode.UNKNOWN_MEMBER_ID) for each in request.members]
+        return Decision(response=LeaveGroupResponse(members=unknown))
+    draft = DecisionBuilder(shelf, request.group_id, group.membership, now)
     answers = []
     for identity in request.members:
         try:
@@ -43,19 +40,19 @@ def decide_leave(
         else:
             answers.append(_answer(identity, ErrorCode.NONE))
     if any(each.error_code == ErrorCode.NONE for each in answers):
-        if group.membership.state in {State.STABLE, State.COMPLETING}:
+        if group.membership.state in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING}:
             prepare(draft)
         else:
             complete_if_joined(draft)
     return draft.decision(LeaveGroupResponse(members=answers))
 
 
-def _leave(draft: Draft, identity: MemberIdentity) -> None:
+def _leave(draft: DecisionBuilder, identity: MemberIdentity) -> None:
     membership = draft.membership
     member_id = identity.member_id
     if member_id in membership.pending:
         membership.pending.discard(member_id)
-        draft.cancel(SessionTimer(draft.group_id, member_id))
+        draft.cancel(ClassicSessionTimer(draft.group_id, member_id))
         return
     if not member_id and identity.group_instance_id is not None:
         # KIP-345: administrators know static members by the names of their instances.

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from moldau.coordination.machine import Ticket
+from moldau.coordination.command import Ticket
 from moldau.protocol.messages.describe_groups import DescribedGroupMember
-from moldau.protocol.messages.join_group import JoinGroupResponseMember
+from moldau.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from moldau.protocol.messages.sync_group import SyncGroupResponse
 from moldau.protocol.stored.offsets import MemberMetadata
 
 Protocols = tuple[tuple[str, bytes], ...]
@@ -12,8 +13,8 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(slots=True, eq=False)
-class Member:
-    """Who it is, what it can speak, and what it waits for."""
+class ClassicMember:
+    """A member's identity, the protocols that it speaks, and what it waits for."""
 
     member_id: str
     instance_id: str | None
@@ -25,12 +26,12 @@ class Member:
     assignment: bytes = b""
     is_new: bool = False
     """It waits for its first generation: until then it may not know its id, and cannot beat."""
-    join: Ticket | None = None
-    sync: Ticket | None = None
+    join: Ticket[JoinGroupResponse] | None = None
+    sync: Ticket[SyncGroupResponse] | None = None
     deadline: float = 0.0
     """When its session ends, unless it is heard of before."""
     timer_at: float | None = None
-    """When somebody looks after the deadline next."""
+    """When the timer fires that compares the deadline next."""
 
     @property
     def names(self) -> set[str]:
@@ -65,7 +66,7 @@ class Member:
             member_assignment=self.assignment,
         )
 
-    def to_stored(self, protocol: str | None) -> MemberMetadata:
+    def to_record(self, protocol: str | None) -> MemberMetadata:
         """Return what is recorded of it."""
         return MemberMetadata(
             member_id=self.member_id,
@@ -79,17 +80,17 @@ class Member:
         )
 
 
-def from_stored(stored: MemberMetadata, protocol: str) -> Member:
+def member_of_record(recorded: MemberMetadata, protocol: str) -> ClassicMember:
     """Return a member as it was recorded: it can speak what the group spoke then."""
     # The first version of the record has no rebalance timeout.
-    has_own = stored.rebalance_timeout != -1
-    return Member(
-        member_id=stored.member_id,
-        instance_id=stored.group_instance_id,
-        client_id=stored.client_id,
-        client_host=stored.client_host,
-        rebalance_timeout_ms=stored.rebalance_timeout if has_own else stored.session_timeout,
-        session_timeout_ms=stored.session_timeout,
-        protocols=((protocol, bytes(stored.subscription)),),
-        assignment=bytes(stored.assignment),
+    has_own = recorded.rebalance_timeout != -1
+    return ClassicMember(
+        member_id=recorded.member_id,
+        instance_id=recorded.group_instance_id,
+        client_id=recorded.client_id,
+        client_host=recorded.client_host,
+        rebalance_timeout_ms=recorded.rebalance_timeout if has_own else recorded.session_timeout,
+        session_timeout_ms=recorded.session_timeout,
+        protocols=((protocol, bytes(recorded.subscription)),),
+        assignment=bytes(recorded.assignment),
     )

@@ -1,4 +1,4 @@
-"""Who is in a classic group, and how far its rebalance is."""
+"""The members of a classic group, and how far its rebalance is."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.classic.member import Member, Protocols, from_stored
+from moldau.groups.classic.member import ClassicMember, Protocols, member_of_record
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
@@ -18,33 +18,35 @@ VALUE_VERSION: Final = 3
 NEVER_MS: Final = -1
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """A group's state; the values are Kafka's words for it."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"  # members are waited for to join
-    COMPLETING = "CompletingRebalance"  # the leader is waited for to say who gets what
+    COMPLETING = "CompletingRebalance"  # the leader's assignment is waited for
     STABLE = "Stable"
 
 
 # What each state may follow on.
-_BEFORE: Final[Mapping[State, frozenset[State]]] = {
-    State.EMPTY: frozenset({State.PREPARING}),
-    State.PREPARING: frozenset({State.EMPTY, State.COMPLETING, State.STABLE}),
-    State.COMPLETING: frozenset({State.PREPARING}),
-    State.STABLE: frozenset({State.COMPLETING}),
+_BEFORE: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING}),
+    ClassicGroupState.PREPARING: frozenset(
+        {ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING, ClassicGroupState.STABLE}
+    ),
+    ClassicGroupState.COMPLETING: frozenset({ClassicGroupState.PREPARING}),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.COMPLETING}),
 }
 
 
-class Membership:
+class ClassicMembers:
     """Soft: what is recorded of it is the generation that was assigned last.
 
-    A restart goes back to that one. Nobody has been told then who reads what in a later one, so
+    A restart goes back to that one. No member has been told then what it reads in a later one, so
     that it can be begun again, under the same number.
     """
 
     def __init__(self, changed_ms: int) -> None:
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.is_initial = False
         """Whether the rebalance under way began with an empty group."""
         self.changed_ms = changed_ms
@@ -52,7 +54,7 @@ class Membership:
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicMember] = {}
         self.static: dict[str, str] = {}
         """The ids of members by the names of their instances."""
         self.pending: set[str] = set()
@@ -78,20 +80,20 @@ class Membership:
 
     @property
     def has_all_joined(self) -> bool:
-        """Whether nobody has to be waited for."""
+        """Whether no member has to be waited for."""
         return not self.pending and all(each.join is not None for each in self.members.values())
 
-    def move(self, state: State, now: Instant) -> None:
-        """Be in another state."""
+    def move(self, state: ClassicGroupState, now: Instant) -> None:
+        """Enter another state."""
         assert self.state in _BEFORE[state], f"{self.state} to {state}"
-        self.is_initial = self.state is State.EMPTY
+        self.is_initial = self.state is ClassicGroupState.EMPTY
         self.state = state
         self.changed_ms = now.wall_ms
 
     # Members.
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """Refuse who is not a member, or has another in its place."""
+        """Refuse an id that is no member's, or whose instance has another by now."""
         if instance_id is not None:
             known = self.static.get(instance_id)
             if known is not None and known != member_id:
@@ -103,8 +105,8 @@ class Membership:
         ):
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "The group has no such member.")
 
-    def add(self, member: Member, protocol_type: str) -> None:
-        """Have one more member."""
+    def add(self, member: ClassicMember, protocol_type: str) -> None:
+        """Add a member."""
         if not self.members:
             self.protocol_type = protocol_type
         if self.leader is None:
@@ -116,7 +118,7 @@ class Membership:
         self.pending.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Have one member less."""
+        """Remove a member."""
         member = self.members.pop(member_id)
         self._speakers.subtract(member.names)
         if member.instance_id is not None:
@@ -125,7 +127,7 @@ class Membership:
             self.leader = next(iter(self.members), None)
         self.unsynced.discard(member_id)
 
-    def rename(self, member: Member, member_id: str) -> None:
+    def rename(self, member: ClassicMember, member_id: str) -> None:
         """Give a static member another id: it was started again."""
         assert member.instance_id is not None
         del self.members[member.member_id]
@@ -137,7 +139,7 @@ class Membership:
         self.static[member.instance_id] = member_id
 
     def elect_joined(self) -> bool:
-        """Make sure that the leader is one who joined; return whether there is any."""
+        """Make sure that the leader is a member that joined; return whether there is any."""
         if self.leader is not None and self.members[self.leader].join is None:
             joined = (each.member_id for each in self.members.values() if each.join is not None)
             leader = next(joined, None)
@@ -148,7 +150,7 @@ class Membership:
 
     # Protocols.
 
-    def speak(self, member: Member, protocols: Protocols) -> None:
+    def speak(self, member: ClassicMember, protocols: Protocols) -> None:
         """Note what a member can speak now."""
         self._speakers.subtract(member.names)
         member.protocols = protocols
@@ -156,7 +158,7 @@ class Membership:
 
     def understands(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether all members speak one of these protocols."""
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in names)
         return self.protocol_type == protocol_type and any(
             self._speakers[name] == len(self.members) for name in names
@@ -180,22 +182,22 @@ class Membership:
             protocol=self.protocol,
             leader=self.leader,
             current_state_timestamp=self.changed_ms,
-            members=[each.to_stored(self.protocol) for each in self.members.values()],
+            members=[each.to_record(self.protocol) for each in self.members.values()],
         )
         return StoredRecord(GroupMetadataKey(group=group_id), value, VALUE_VERSION)
 
 
-def membership_of(stored: GroupMetadataValue | None) -> Membership:
-    """Return the membership that was recorded last; without a record nobody was ever in it."""
-    membership = Membership(NEVER_MS if stored is None else stored.current_state_timestamp)
-    if stored is None:
+def membership_of(recorded: GroupMetadataValue | None) -> ClassicMembers:
+    """Return the membership that was recorded last; without a record it never had a member."""
+    membership = ClassicMembers(NEVER_MS if recorded is None else recorded.current_state_timestamp)
+    if recorded is None:
         return membership
-    for each in stored.members:
-        membership.add(from_stored(each, stored.protocol or ""), stored.protocol_type)
-    membership.state = State.STABLE if stored.members else State.EMPTY
-    membership.generation = stored.generation
-    membership.protocol_type = stored.protocol_type or None
-    membership.protocol = stored.protocol
-    if stored.leader in membership.members:
-        membership.leader = stored.leader
+    for each in recorded.members:
+        membership.add(member_of_record(each, recorded.protocol or ""), recorded.protocol_type)
+    membership.state = ClassicGroupState.STABLE if recorded.members else ClassicGroupState.EMPTY
+    membership.generation = recorded.generation
+    membership.protocol_type = recorded.protocol_type or None
+    membership.protocol = recorded.protocol
+    if recorded.leader in membership.members:
+        membership.leader = recorded.leader
     return membership

@@ -1,26 +1,23 @@
 """Members of classic groups that are not heard of any more."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import Decision, Effect
-from moldau.groups.classic.draft import Draft, SessionTimer
+from moldau.coordination.decision import Decision, Effect, UnaskedDecision
+from moldau.groups.classic.decision_builder import ClassicSessionTimer, DecisionBuilder
 from moldau.groups.classic.group import ClassicGroup
-from moldau.groups.classic.membership import State
+from moldau.groups.classic.membership import ClassicGroupState
 from moldau.groups.classic.rebalance import complete, prepare
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
 
-
-def expire_session(machine: "GroupMachine", timer: SessionTimer, now: Instant) -> Decision:
-    """Remove a member whose session has ended, or an id that nobody joined with."""
-    group = machine.groups.get(timer.group_id)
+def expire_session(shelf: GroupShelf, timer: ClassicSessionTimer, now: Instant) -> UnaskedDecision:
+    """Remove a member whose session has ended, or an id that no member joined with."""
+    group = shelf.groups.get(timer.group_id)
     if not isinstance(group, ClassicGroup):
         return Decision()
     membership = group.membership
-    draft = Draft(machine, timer.group_id, membership, now)
+    draft = DecisionBuilder(shelf, timer.group_id, membership, now)
     if timer.member_id in membership.pending:
         membership.pending.discard(timer.member_id)
     else:
@@ -35,25 +32,29 @@ def expire_session(machine: "GroupMachine", timer: SessionTimer, now: Instant) -
             # Its answer renews the session.
             return Decision()
         draft.drop(member)
-        if membership.state in {State.STABLE, State.COMPLETING}:
+        if membership.state in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING}:
             prepare(draft)
             return draft.decision()
-    if membership.state is State.PREPARING and membership.has_all_joined:
+    if membership.state is ClassicGroupState.PREPARING and membership.has_all_joined:
         complete(draft)
     return draft.decision()
 
 
-def begin_sessions(machine: "GroupMachine", now: Instant) -> Iterable[Effect]:
+def begin_sessions(shelf: GroupShelf, now: Instant) -> Iterable[Effect]:
     """Give the members of all groups a session: this coordinator hears of them from now on."""
-    for group in machine.groups.values():
-        if isinstance(group, ClassicGroup) and group.stored is not None and group.stored.members:
-            yield from begin_group(machine, group, now)
+    for group in shelf.groups.values():
+        if (
+            isinstance(group, ClassicGroup)
+            and group.recorded is not None
+            and group.recorded.members
+        ):
+            yield from begin_group(shelf, group, now)
 
 
-def begin_group(machine: "GroupMachine", group: ClassicGroup, now: Instant) -> Iterable[Effect]:
+def begin_group(shelf: GroupShelf, group: ClassicGroup, now: Instant) -> Iterable[Effect]:
     """Give all members a session; too many of them have to join again, and some cannot."""
     membership = group.membership
-    draft = Draft(machine, group.group_id, membership, now)
+    draft = DecisionBuilder(shelf, group.group_id, membership, now)
     for member in membership.members.values():
         draft.renew(member)
     if len(membership.members) > draft.settings.group_max_size:

@@ -1,38 +1,36 @@
-"""SyncGroup: the leader says who reads what, and everybody hears its own part."""
+"""SyncGroup: the leader brings the assignment, and each member gets its own part."""
 
-from typing import TYPE_CHECKING
-
-from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.classic.draft import Draft, SyncTimer
+from moldau.groups.classic.decision_builder import ClassicSyncTimer, DecisionBuilder
 from moldau.groups.classic.group import ClassicGroup
-from moldau.groups.classic.member import Member
-from moldau.groups.classic.membership import Membership, State
+from moldau.groups.classic.member import ClassicMember
+from moldau.groups.classic.membership import ClassicGroupState, ClassicMembers
 from moldau.groups.classic.rebalance import give_up, prepare
+from moldau.groups.commands import SyncGroup
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 
 def decide_sync(
-    machine: "GroupMachine", asked: Asked[SyncGroupRequest], ticket: Ticket, now: Instant
-) -> Decision:
-    """Decide a SyncGroup; `Refusal` for who is not of this generation."""
+    shelf: GroupShelf, asked: SyncGroup, ticket: Ticket[SyncGroupResponse], now: Instant
+) -> Decision[SyncGroupResponse]:
+    """Decide a SyncGroup; `Refusal` if the member is not of this generation."""
     request = asked.request
-    group = machine.groups.get(request.group_id)
+    group = shelf.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):
         raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, "There is no such group.")
     membership = group.membership
     _check(membership, request)
     member = membership.members[request.member_id]
-    draft = Draft(machine, request.group_id, membership, now)
+    draft = DecisionBuilder(shelf, request.group_id, membership, now)
     membership.unsynced.discard(request.member_id)
     if not membership.unsynced:
-        draft.cancel(SyncTimer(request.group_id))
-    if membership.state is State.STABLE:
+        draft.cancel(ClassicSyncTimer(request.group_id))
+    if membership.state is ClassicGroupState.STABLE:
         return draft.decision(_assigned(membership, member))
     draft.wait_synced(member, ticket)
     if membership.leader == request.member_id:
@@ -40,7 +38,7 @@ def decide_sync(
     return draft.decision()
 
 
-def _check(membership: Membership, request: SyncGroupRequest) -> None:
+def _check(membership: ClassicMembers, request: SyncGroupRequest) -> None:
     membership.check_member(request.member_id, request.group_instance_id)
     if request.generation_id != membership.generation:
         raise Refusal(
@@ -53,12 +51,12 @@ def _check(membership: Membership, request: SyncGroupRequest) -> None:
             ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
             f"The group speaks {membership.protocol} of {membership.protocol_type}.",
         )
-    if membership.state is State.PREPARING:
+    if membership.state is ClassicGroupState.PREPARING:
         raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The group rebalances.")
 
 
-def _assign(draft: Draft, request: SyncGroupRequest) -> None:
-    """Record everybody's part. All answers wait until it is committed, as every answer does."""
+def _assign(draft: DecisionBuilder, request: SyncGroupRequest) -> None:
+    """Record all members' parts; the answers wait until the record is committed."""
     membership = draft.membership
     parts = {each.member_id: bytes(each.assignment) for each in request.assignments}
     for member in membership.members.values():
@@ -67,14 +65,14 @@ def _assign(draft: Draft, request: SyncGroupRequest) -> None:
         give_up(draft, ErrorCode.UNKNOWN_SERVER_ERROR)
         prepare(draft)
         return
-    membership.move(State.STABLE, draft.now)
+    membership.move(ClassicGroupState.STABLE, draft.now)
     for member in membership.members.values():
         if member.sync is not None:
             draft.answer_sync(member, _assigned(membership, member))
             draft.renew(member)
 
 
-def _assigned(membership: Membership, member: Member) -> SyncGroupResponse:
+def _assigned(membership: ClassicMembers, member: ClassicMember) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=membership.protocol_type,
         protocol_name=membership.protocol,

@@ -10,12 +10,10 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.consumer.member import ConsumerMember, Owned
 from moldau.groups.consumer.records import no_group_records
-from moldau.groups.consumer.replay import REPLAY
 from moldau.groups.group import GroupType, PartitionCheck
 from moldau.groups.modern.partitions import NO_PARTITIONS, Partitions
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
-from moldau.protocol.schema import Message
 
 EPOCHS_COMMITTED_SINCE: Final = 9
 """The version of OffsetCommit that can say a member's epoch."""
@@ -23,11 +21,11 @@ EPOCHS_COMMITTED_SINCE: Final = 9
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A group; `replay` alone changes it. A `groups.group.Group`."""
+    """A `groups.group.Group`; only the replay of its records changes it."""
 
     group_id: str
     epoch: int = 1
-    """0 is the epoch of who joins."""
+    """0 is the epoch of a member that joins."""
     metadata_hash: int = 0
     target_epoch: int = 0
     target_ms: int = 0
@@ -43,7 +41,7 @@ class ConsumerGroup:
     has_partition_metadata: bool = False
     """Whether a release before 4.2 wrote what the hash is for now."""
     owners: dict[tuple[TopicId, int], str] = field(default_factory=dict)
-    """Who has each partition, or has not given it up yet."""
+    """The member that has each partition, or has not given it up yet."""
 
     def copy(self) -> "ConsumerGroup":
         """Return a copy that changes for itself."""
@@ -89,6 +87,19 @@ class ConsumerGroup:
         member_id = None if instance_id is None else self.static_member_ids.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
+    def get_static(self, instance_id: str, member_id: str) -> ConsumerMember:
+        """Return the member that an instance is; `Refusal` if it is another one by now, or none."""
+        member = self.find_static(instance_id)
+        if member is None:
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise Refusal(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                f" {member.member_id}.",
+            )
+        return member
+
     def get_member(self, member_id: str | None) -> ConsumerMember:
         """Return a member; `Refusal` if there is none of that id."""
         member = None if member_id is None else self.members.get(member_id)
@@ -113,7 +124,7 @@ class ConsumerGroup:
         return frozenset(names.union(*self.regexes.values()))
 
     def unused_regexes(self) -> set[str]:
-        """Return the regular expressions that were looked for, and that nobody has any more."""
+        """Return the regular expressions that were looked for, and that no member has any more."""
         return self.regexes.keys() - self.regex_users.keys()
 
     # What others ask of any group.
@@ -127,7 +138,7 @@ class ConsumerGroup:
         is_transactional: bool,
         version: int,
     ) -> PartitionCheck | None:
-        """Refuse a commit of who is no member; an old epoch will do for what it has since then."""
+        """Refuse all but members; an old epoch will do for partitions that they have since then."""
         if epoch < 0 and not self.members:
             return None
         if is_transactional and epoch == -1 and not member_id and instance_id is None:
@@ -169,21 +180,17 @@ class ConsumerGroup:
         )
 
     def expires_offsets_since(self, commit_ms: int) -> int | None:
-        """Offsets of topics that nobody reads are unused from their commit on."""
+        """Offsets of topics that no member reads are unused from their commit on."""
         return commit_ms
 
     def tombstones(self) -> Iterator[StoredRecord]:
         """Return the records that make the group forgotten, without its offsets."""
         return no_group_records(self.group_id, self.members, self.regexes)
 
-    # What its records say.
-
-    def replay(self, key: Message, value: Message | None) -> None:
-        """Apply one of its records; the one that ends it is not for itself."""
-        REPLAY[type(key)](self, key, value)
+    # What its records change (`consumer.replay`).
 
     def put(self, member: ConsumerMember) -> None:
-        """Have a member as it is now; for replay only."""
+        """Set a member as it is now; for replay only."""
         old = self.members.get(member.member_id)
         if (
             old is None
@@ -200,11 +207,11 @@ class ConsumerGroup:
             self.static_member_ids[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Have a member no more; for replay only."""
+        """Remove a member; for replay only."""
         member = self.members.pop(member_id, None)
         self._disown(member)
         self._count_regex(member, None)
-        # Who took the place of a static member may be recorded already.
+        # The member that took a static member's place may be recorded already.
         instance_id = None if member is None else member.instance_id
         if instance_id is not None and self.static_member_ids.get(instance_id) == member_id:
             del self.static_member_ids[instance_id]

@@ -9,7 +9,7 @@ from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
 
 JOINING: Final = 0
-"""The epoch of who is not a member yet."""
+"""The epoch of a client that is not a member yet."""
 LEAVING: Final = -1
 LEAVING_FOR_A_WHILE: Final = -2
 """The epoch of a static member that is expected back within its session's time."""

@@ -35,7 +35,7 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> StoredRecord:
 
 
 def member_record(group_id: str, member: ConsumerMember) -> StoredRecord:
-    """Return what says who a member is, and what it wants to read."""
+    """Return what says a member's identity, and what it wants to read."""
     classic = member.classic
     return StoredRecord(
         ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
@@ -115,18 +115,18 @@ def regex_record(
 
 
 def no_regex_record(group_id: str, regex: str) -> StoredRecord:
-    """Return what says that nobody uses a regular expression any more."""
+    """Return what says that no member uses a regular expression any more."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
     return StoredRecord(key, None)
 
 
 def no_partition_metadata_record(group_id: str) -> StoredRecord:
-    """Return what takes back a record of releases before 4.2, in whose place a hash is."""
+    """Return what takes back a record of releases before 4.2; a hash is in its place."""
     return StoredRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
 def no_member_records(group_id: str, member_id: str) -> Iterator[StoredRecord]:
-    """Return what says that somebody is no member any more: first that it has nothing."""
+    """Return what removes a member: first that it has no partitions any more."""
     for key_type in (
         ConsumerGroupCurrentMemberAssignmentKey,
         ConsumerGroupTargetAssignmentMemberKey,

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
+from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import (
     LEAVING,
     ClassicFace,
@@ -13,6 +14,9 @@ from moldau.groups.consumer.member import (
     owned_of,
 )
 from moldau.groups.modern.partitions import partitions_of
+from moldau.groups.shelf import GroupShelf
+from moldau.kernel.ids import Offset, ProducerId
+from moldau.protocol.schema import Message
 from moldau.protocol.stored.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -30,12 +34,47 @@ from moldau.protocol.stored.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
-if TYPE_CHECKING:
-    from moldau.groups.consumer.group import ConsumerGroup
+ConsumerGroupKey: TypeAlias = (
+    ConsumerGroupCurrentMemberAssignmentKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupRegularExpressionKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+)
+
+_Replay = Callable[[ConsumerGroup, Any, Any], None]
+
+
+def replay_consumer_group(
+    shelf: GroupShelf,
+    _offset: Offset,
+    _producer_id: ProducerId,
+    key: ConsumerGroupKey,
+    value: Message | None,
+) -> None:
+    """Apply a record to its group; one that takes something back makes none."""
+    group = shelf.groups.get(key.group_id)
+    if not isinstance(group, ConsumerGroup):
+        if value is None:
+            return
+        # Of another kind it was only as long as there was nothing but offsets.
+        group = shelf.groups[key.group_id] = ConsumerGroup(key.group_id)
+    if value is None and isinstance(key, ConsumerGroupMetadataKey):
+        # It is the last record of a group that is deleted.
+        del shelf.groups[key.group_id]
+    else:
+        replay_record(group, key, value)
+
+
+def replay_record(group: ConsumerGroup, key: Message, value: Message | None) -> None:
+    """Apply one of a group's records; the one that ends the group changes nothing of it."""
+    REPLAY[type(key)](group, key, value)
 
 
 def _epoch(
-    group: "ConsumerGroup", _key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
+    group: ConsumerGroup, _key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
 ) -> None:
     if value is not None:
         group.epoch = value.epoch
@@ -43,7 +82,7 @@ def _epoch(
 
 
 def _partition_metadata(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     _key: ConsumerGroupPartitionMetadataKey,
     value: ConsumerGroupPartitionMetadataValue | None,
 ) -> None:
@@ -51,7 +90,7 @@ def _partition_metadata(
 
 
 def _target_epoch(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     _key: ConsumerGroupTargetAssignmentMetadataKey,
     value: ConsumerGroupTargetAssignmentMetadataValue | None,
 ) -> None:
@@ -60,7 +99,7 @@ def _target_epoch(
 
 
 def _target(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     key: ConsumerGroupTargetAssignmentMemberKey,
     value: ConsumerGroupTargetAssignmentMemberValue | None,
 ) -> None:
@@ -71,7 +110,7 @@ def _target(
 
 
 def _regex(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     key: ConsumerGroupRegularExpressionKey,
     value: ConsumerGroupRegularExpressionValue | None,
 ) -> None:
@@ -82,7 +121,7 @@ def _regex(
 
 
 def _member(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     key: ConsumerGroupMemberMetadataKey,
     value: ConsumerGroupMemberMetadataValue | None,
 ) -> None:
@@ -115,7 +154,7 @@ def _member(
 
 
 def _current(
-    group: "ConsumerGroup",
+    group: ConsumerGroup,
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
 ) -> None:
@@ -145,7 +184,7 @@ def _current(
         )
 
 
-REPLAY: Final[Mapping[type[Any], Callable[..., None]]] = {
+REPLAY: Final[Mapping[type[Message], _Replay]] = {
     ConsumerGroupMetadataKey: _epoch,
     ConsumerGroupPartitionMetadataKey: _partition_metadata,
     ConsumerGroupTargetAssignmentMetadataKey: _target_epoch,
@@ -154,4 +193,4 @@ REPLAY: Final[Mapping[type[Any], Callable[..., None]]] = {
     ConsumerGroupMemberMetadataKey: _member,
     ConsumerGroupCurrentMemberAssignmentKey: _current,
 }
-"""By type of key: `(group, key, value)`."""
+"""By type of key."""

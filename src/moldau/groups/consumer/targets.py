@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
+from moldau.groups.consumer.draft import ConsumerGroupDraft
 from moldau.groups.consumer.group import ConsumerGroup
-from moldau.groups.consumer.limits import assignment_interval_ms
 from moldau.groups.consumer.member import ConsumerMember
 from moldau.groups.consumer.records import target_epoch_record, target_record
+from moldau.groups.consumer.timers import assignment_interval_ms
 from moldau.groups.context import GroupContext
 from moldau.groups.modern.assignors.ranges import assign_ranges
 from moldau.groups.modern.assignors.spec import Assignor, MemberSpec
 from moldau.groups.modern.assignors.uniform import assign_uniformly
-from moldau.groups.modern.draft import Draft
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import TopicId
 from moldau.metadata.image import ClusterImage
@@ -22,9 +22,9 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniformly, "range"
 
 
 def assignor_names(settings: BrokerSettings) -> list[str]:
-    """Return the assignors that members may choose; the first is that of who chooses none.
+    """Return the assignors that members may choose; the first is for members that choose none.
 
-    Others than these would be somebody's classes to load, which nobody can give us.
+    Others than these would be Java classes, which cannot be loaded here.
     """
     named = [name for name in settings.group_consumer_assignors if name in ASSIGNORS]
     return named or list(ASSIGNORS)
@@ -45,13 +45,13 @@ def topic_ids_of(
     return frozenset(topic.topic_id for topic in topics if topic is not None)
 
 
-def renew_target(context: GroupContext, draft: Draft[ConsumerGroup], now: Instant) -> None:
+def renew_target(context: GroupContext, draft: ConsumerGroupDraft, now: Instant) -> None:
     """Make a target for the group's epoch, unless the last one is too young."""
     group, group_id = draft.group, draft.group.group_id
     if group.epoch <= group.target_epoch:
         return
     age_ms = now.wall_ms - group.target_ms
-    # A wall clock that was set back holds nobody up.
+    # A wall clock that was set back does not hold up the members.
     if 0 <= age_ms < assignment_interval_ms(context, group_id):
         return
     image = context.image

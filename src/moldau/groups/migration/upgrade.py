@@ -1,19 +1,19 @@
 """A classic group becomes a consumer group: its members go on as they are."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import CancelTimer, Effect, Reply
+from moldau.coordination.decision import CancelTimer, Effect, Reply
 from moldau.coordination.refusal import Refusal
-from moldau.groups.classic.draft import (
-    JoinTimer,
-    SessionTimer,
-    SyncTimer,
+from moldau.groups.classic.decision_builder import (
+    ClassicJoinTimer,
+    ClassicSessionTimer,
+    ClassicSyncTimer,
     refused_join,
     refused_sync,
 )
 from moldau.groups.classic.group import CONSUMER, ClassicGroup
-from moldau.groups.classic.member import Member
+from moldau.groups.classic.member import ClassicMember
+from moldau.groups.consumer.draft import ConsumerGroupDraft
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.member import ClassicFace, ClassicProtocol, ConsumerMember
 from moldau.groups.consumer.records import (
@@ -23,29 +23,26 @@ from moldau.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from moldau.groups.migration.embedded import read_assignment, read_subscription
+from moldau.groups.migration.embedded_protocol import read_assignment, read_subscription
 from moldau.groups.migration.policy import may_upgrade
-from moldau.groups.modern.draft import Draft
 from moldau.groups.modern.partitions import Partitions
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.errors import ProtocolError
 from moldau.metadata.image import ClusterImage
 from moldau.protocol.errors import ErrorCode
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
 
-
-def upgrade(machine: "GroupMachine", group: ClassicGroup) -> Draft[ConsumerGroup]:
+def upgrade(shelf: GroupShelf, group: ClassicGroup) -> ConsumerGroupDraft:
     """Return the group as a consumer group; `Refusal` if it cannot be one.
 
     All members have what they were given last, and come again to hear of what follows.
     """
-    _check(machine, group)
+    _check(shelf, group)
     group_id, generation = group.group_id, group.membership.generation
-    draft = Draft(ConsumerGroup(group_id), before=group.tombstones())
+    draft = ConsumerGroupDraft(ConsumerGroup(group_id), before=group.tombstones())
     try:
         members = [
-            _converted(group, member, machine.context.image)
+            _converted(group, member, shelf.context.image)
             for member in group.membership.members.values()
         ]
     except ProtocolError:
@@ -59,12 +56,12 @@ def upgrade(machine: "GroupMachine", group: ClassicGroup) -> Draft[ConsumerGroup
     return draft
 
 
-def _check(machine: "GroupMachine", group: ClassicGroup) -> None:
-    if not may_upgrade(machine.context):
+def _check(shelf: GroupShelf, group: ClassicGroup) -> None:
+    if not may_upgrade(shelf.context):
         raise _refusal(group.group_id, "online upgrade is disabled")
     if group.protocol_type != CONSUMER:
         raise _refusal(group.group_id, "the group does not use the consumer embedded protocol")
-    size_max = machine.context.settings.group_consumer_max_size
+    size_max = shelf.context.settings.group_consumer_max_size
     if len(group.membership.members) > size_max:
         raise _refusal(group.group_id, "the group size exceeds the consumer group maximum size")
 
@@ -75,7 +72,7 @@ def _refusal(group_id: str, why: str) -> Refusal:
 
 
 def _converted(
-    group: ClassicGroup, member: Member, image: ClusterImage
+    group: ClassicGroup, member: ClassicMember, image: ClusterImage
 ) -> tuple[ConsumerMember, Partitions]:
     membership = group.membership
     said = member.metadata(membership.protocol) or member.protocols[0][1]
@@ -106,12 +103,12 @@ def _converted(
 
 
 def _farewell(group: ClassicGroup) -> Iterator[Effect]:
-    """Have those who wait come again, and what is due for the classic group never ring."""
-    yield CancelTimer(JoinTimer(group.group_id))
-    yield CancelTimer(SyncTimer(group.group_id))
+    """Have members that wait come again, and cancel the timers of the classic group."""
+    yield CancelTimer(ClassicJoinTimer(group.group_id))
+    yield CancelTimer(ClassicSyncTimer(group.group_id))
     membership = group.membership
     for member_id in [*membership.members, *sorted(membership.pending)]:
-        yield CancelTimer(SessionTimer(group.group_id, member_id))
+        yield CancelTimer(ClassicSessionTimer(group.group_id, member_id))
     code = ErrorCode.REBALANCE_IN_PROGRESS
     for member in membership.members.values():
         if member.join is not None:

@@ -1,12 +1,12 @@
-"""Deadlines that move often: a timer looks when it fires, instead of being set again each time."""
+"""Deadlines that move often: a timer that fires looks at them, and is not set again each time."""
 
 from collections.abc import Hashable, Sequence
 
-from moldau.coordination.machine import Effect, SetTimer
+from moldau.coordination.decision import Effect, SetTimer
 from moldau.kernel.clock import Instant
 
 
-class Deadlines:
+class TimerDeadlines:
     """When what is due (monotonic), by the key of its timer. Soft state."""
 
     def __init__(self) -> None:

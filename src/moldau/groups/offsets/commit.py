@@ -2,22 +2,25 @@
 
 from typing import TYPE_CHECKING, Final
 
-from moldau.coordination.machine import Asked, Decision, Producer, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
+from moldau.coordination.producer import ProducerIdentity
 from moldau.coordination.refusal import Refusal
+from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.groups.classic.group import ClassicGroup
+from moldau.groups.commands import CommitOffsets, CommitTransactionalOffsets
 from moldau.groups.group import PartitionCheck
-from moldau.groups.offsets.committed import NEVER, commit_record
+from moldau.groups.offsets.group_offset import NEVER, commit_record
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from moldau.protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -26,30 +29,25 @@ from moldau.protocol.stored.offsets import OffsetCommitValue
 
 if TYPE_CHECKING:
     from moldau.coordination.stored_record import StoredRecord
-    from moldau.groups.machine import GroupMachine
 
 _BY_BROKER: Final = -1
 """A time that the client leaves to the broker."""
 
-EPOCHS_KNOWN_SINCE: Final = 6
-"""The version of TxnOffsetCommit whose producers know the errors of KIP-848's groups."""
-_ABOUT_EPOCHS: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH})
-
 
 def commit_offsets(
-    machine: "GroupMachine", asked: Asked[OffsetCommitRequest], _ticket: Ticket, now: Instant
-) -> Decision:
+    shelf: GroupShelf, asked: CommitOffsets, _ticket: Ticket[OffsetCommitResponse], now: Instant
+) -> Decision[OffsetCommitResponse]:
     """Decide a commit for partitions that exist; its topics have names and ids."""
     request = asked.request
     group_id = request.group_id
-    check = _check(machine, asked)
-    group = machine.groups.get(group_id)
+    check = _check(shelf, asked)
+    group = shelf.groups.get(group_id)
     if isinstance(group, ClassicGroup):
         group.hear_of(request.member_id, now)
     wall_ms = now.wall_ms
     retention_ms = request.retention_time_ms
     expire_ms = NEVER if retention_ms == _BY_BROKER else wall_ms + retention_ms
-    metadata_max = machine.context.settings.offset_metadata_max_bytes
+    metadata_max = shelf.context.settings.offset_metadata_max_bytes
     records: list[StoredRecord] = []
     topics = []
     for topic in request.topics:
@@ -79,10 +77,10 @@ def commit_offsets(
     return Decision(records, OffsetCommitResponse(topics=topics), is_pure=True)
 
 
-def _check(machine: "GroupMachine", asked: Asked[OffsetCommitRequest]) -> PartitionCheck | None:
+def _check(shelf: GroupShelf, asked: CommitOffsets) -> PartitionCheck | None:
     request = asked.request
     epoch = request.generation_id_or_member_epoch
-    group = machine.groups.get(request.group_id)
+    group = shelf.groups.get(request.group_id)
     if group is not None:
         return group.check_offset_commit(
             request.member_id,
@@ -91,21 +89,24 @@ def _check(machine: "GroupMachine", asked: Asked[OffsetCommitRequest]) -> Partit
             is_transactional=False,
             version=asked.version,
         )
-    # Whoever is in no group may commit for one that is not there: it is made for them.
+    # A client that is in no group may commit for one that is not there: it is made then.
     if epoch >= 0:
-        code = ErrorCode.GROUP_ID_NOT_FOUND if asked.version >= 9 else ErrorCode.ILLEGAL_GENERATION
+        code = told_code(ErrorReader.OFFSET_COMMIT, ErrorCode.GROUP_ID_NOT_FOUND, asked.version)
         raise Refusal(code, f"There is no group {request.group_id}.")
     return None
 
 
 def commit_transactional_offsets(
-    machine: "GroupMachine", asked: Asked[TxnOffsetCommitRequest], _ticket: Ticket, now: Instant
-) -> Decision:
+    shelf: GroupShelf,
+    asked: CommitTransactionalOffsets,
+    _ticket: Ticket[TxnOffsetCommitResponse],
+    now: Instant,
+) -> Decision[TxnOffsetCommitResponse]:
     """Decide a commit that counts when its producer's transaction is committed."""
     request = asked.request
     group_id = request.group_id
-    check = _check_transactional(machine, asked)
-    metadata_max = machine.context.settings.offset_metadata_max_bytes
+    check = _check_transactional(shelf, asked)
+    metadata_max = shelf.context.settings.offset_metadata_max_bytes
     records: list[StoredRecord] = []
     topics = []
     for topic in request.topics:
@@ -118,10 +119,7 @@ def commit_transactional_offsets(
                 row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             if check is not None:
-                try:
-                    check(topic.name, topic.topic_id, partition.partition_index)
-                except Refusal as refusal:
-                    raise _seen(refusal, asked.version) from None
+                check(topic.name, topic.topic_id, partition.partition_index)
             value = OffsetCommitValue(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
@@ -133,39 +131,30 @@ def commit_transactional_offsets(
         topics.append(
             TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=rows)
         )
-    producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    producer = ProducerIdentity(
+        ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)
+    )
     response = TxnOffsetCommitResponse(topics=topics)
     return Decision(records, response, producer=producer, is_pure=True)
 
 
 def _check_transactional(
-    machine: "GroupMachine", asked: Asked[TxnOffsetCommitRequest]
+    shelf: GroupShelf, asked: CommitTransactionalOffsets
 ) -> PartitionCheck | None:
     request = asked.request
     epoch = request.generation_id_or_member_epoch
-    group = machine.groups.get(request.group_id)
+    group = shelf.groups.get(request.group_id)
     if group is None:
         if epoch >= 0:
-            message = f"There is no group {request.group_id}."
-            raise _seen(Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message), asked.version)
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {request.group_id}.")
         return None
-    try:
-        return group.check_offset_commit(
-            request.member_id,
-            request.group_instance_id,
-            epoch,
-            is_transactional=True,
-            version=asked.version,
-        )
-    except Refusal as refusal:
-        raise _seen(refusal, asked.version) from None
-
-
-def _seen(refusal: Refusal, version: int) -> Refusal:
-    """Return what producers know: the earlier ones have heard of generations, not of epochs."""
-    if version < EPOCHS_KNOWN_SINCE and refusal.code in _ABOUT_EPOCHS:
-        return Refusal(ErrorCode.ILLEGAL_GENERATION, refusal.message)
-    return refusal
+    return group.check_offset_commit(
+        request.member_id,
+        request.group_instance_id,
+        epoch,
+        is_transactional=True,
+        version=asked.version,
+    )
 
 
 def _is_longer(text: str, limit: int) -> bool:

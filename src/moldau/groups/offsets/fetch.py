@@ -1,12 +1,14 @@
 """Groups ask how far they came."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moldau.coordination.machine import Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.offsets.committed import NO_ID, Committed
+from moldau.groups.commands import FetchOffsets
+from moldau.groups.offsets.group_offset import NO_ID, GroupOffset
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_fetch import (
@@ -16,29 +18,20 @@ from moldau.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 NO_OFFSET: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class FetchOffsets:
-    """Ask for the offsets of a group; its topics have names. Answered by the group's part."""
-
-    group: OffsetFetchRequestGroup
-    is_stable: bool
-    """Whether an offset may not be told that a transaction is about to replace."""
-
-
 def fetch_offsets(
-    machine: "GroupMachine", command: FetchOffsets, _ticket: Ticket, _now: Instant
-) -> Decision:
+    shelf: GroupShelf,
+    command: FetchOffsets,
+    _ticket: Ticket[OffsetFetchResponseGroup],
+    _now: Instant,
+) -> Decision[OffsetFetchResponseGroup]:
     """Decide what a group is told: nothing is committed for one that is not known."""
     group = command.group
-    known: Mapping[str, Mapping[int, Committed]] = {}
-    if _is_known(machine, group):
-        known = machine.offsets.of(group.group_id)
+    known: Mapping[str, Mapping[int, GroupOffset]] = {}
+    if _is_known(shelf, group):
+        known = shelf.offsets.of(group.group_id)
     topics = []
     asked: Iterable[tuple[str, bytes, Iterable[int]]] = (
         ((topic, NO_ID, partitions) for topic, partitions in known.items())
@@ -49,7 +42,7 @@ def fetch_offsets(
         offsets = known.get(name, {})
         rows = []
         for index in partitions:
-            if command.is_stable and machine.offsets.is_pending(group.group_id, name, index):
+            if command.is_stable and shelf.offsets.is_pending(group.group_id, name, index):
                 rows.append(no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
                 continue
             committed = offsets.get(index)
@@ -76,8 +69,8 @@ def no_offset(index: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchRespon
     )
 
 
-def _is_known(machine: "GroupMachine", asked: OffsetFetchRequestGroup) -> bool:
-    group = machine.groups.get(asked.group_id)
+def _is_known(shelf: GroupShelf, asked: OffsetFetchRequestGroup) -> bool:
+    group = shelf.groups.get(asked.group_id)
     if group is None:
         return False
     try:

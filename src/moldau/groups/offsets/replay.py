@@ -1,9 +1,8 @@
 """What is recorded of offsets takes effect."""
 
-from typing import TYPE_CHECKING
-
-from moldau.groups.offsets.committed import Committed
+from moldau.groups.offsets.group_offset import GroupOffset
 from moldau.groups.offsets.simple_group import SimpleGroup
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.ids import Offset, ProducerId
 from moldau.protocol.stored.offsets import (
     LegacyOffsetCommitKey,
@@ -12,26 +11,23 @@ from moldau.protocol.stored.offsets import (
     OffsetCommitValue,
 )
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 
 def replay_offset(
-    machine: "GroupMachine",
+    shelf: GroupShelf,
     offset: Offset,
     producer_id: ProducerId,
     key: OffsetCommitKey,
     value: OffsetCommitValue | None,
 ) -> None:
     """Have an offset count, or forget it; a group that was not there is there with it."""
-    offsets = machine.offsets
+    offsets = shelf.offsets
     group_id = key.group
     if value is None:
         offsets.remove(group_id, key.topic, key.partition)
         return
-    if group_id not in machine.groups:
-        machine.groups[group_id] = SimpleGroup(group_id)
-    committed = Committed(
+    if group_id not in shelf.groups:
+        shelf.groups[group_id] = SimpleGroup(group_id)
+    committed = GroupOffset(
         Offset(value.offset),
         value.leader_epoch,
         value.metadata,
@@ -44,7 +40,7 @@ def replay_offset(
 
 
 def replay_legacy_offset(
-    machine: "GroupMachine",
+    shelf: GroupShelf,
     offset: Offset,
     producer_id: ProducerId,
     key: LegacyOffsetCommitKey,
@@ -53,10 +49,10 @@ def replay_legacy_offset(
     """Have an offset count that was recorded before Kafka 0.9."""
     newer = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
     if value is None:
-        replay_offset(machine, offset, producer_id, newer, None)
+        replay_offset(shelf, offset, producer_id, newer, None)
         return
     replay_offset(
-        machine,
+        shelf,
         offset,
         producer_id,
         newer,

@@ -1,4 +1,4 @@
-"""A group without members, for whoever commits offsets and is assigned partitions by hand."""
+"""A group without members, for clients that commit offsets and assign partitions themselves."""
 
 from collections.abc import Iterator
 
@@ -25,27 +25,27 @@ class SimpleGroup:
     def check_offset_commit(
         self,
         member_id: str,
-        instance_id: str | None,  # noqa: ARG002 - nobody is a member, by whatever name
+        instance_id: str | None,  # noqa: ARG002 - there are no members
         epoch: int,
         *,
         is_transactional: bool,  # noqa: ARG002
         version: int,  # noqa: ARG002
     ) -> None:
-        """Refuse whoever takes himself for a member."""
+        """Refuse a client that takes itself for a member."""
         if epoch >= 0:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id} is no member.")
 
     def check_offset_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Everybody may ask."""
+        """Let every client ask."""
 
     def check_offset_delete(self) -> None:
-        """Everybody may delete."""
+        """Let every client delete."""
 
     def check_delete(self) -> None:
-        """Everybody may delete."""
+        """Let every client delete."""
 
     def is_subscribed_to(self, topic: str) -> bool:  # noqa: ARG002 - none
-        """Nobody reads anything as a member."""
+        """Return False: no member reads anything."""
         return False
 
     def expires_offsets_since(self, commit_ms: int) -> int | None:

@@ -5,23 +5,23 @@ from sys import intern
 from types import MappingProxyType
 from typing import Final
 
-from moldau.coordination.machine import NO_PRODUCER
-from moldau.groups.offsets.committed import Committed
+from moldau.coordination.producer import NO_PRODUCER
+from moldau.groups.offsets.group_offset import GroupOffset
 from moldau.kernel.ids import ProducerId
 
-Topics = dict[str, dict[int, Committed]]
+CommittedByTopic = dict[str, dict[int, GroupOffset]]
 """By topic and partition."""
 
-_NOTHING: Final[Mapping[str, Mapping[int, Committed]]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Mapping[int, GroupOffset]]] = MappingProxyType({})
 
 
-class CommittedOffsets:
+class GroupOffsets:
     """Durable: only what is replayed changes it."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Topics] = {}
-        self._pending: dict[ProducerId, dict[str, Topics]] = {}
-        self._open: dict[str, set[ProducerId]] = {}  # whose transactions have offsets of a group
+        self._groups: dict[str, CommittedByTopic] = {}
+        self._pending: dict[ProducerId, dict[str, CommittedByTopic]] = {}
+        self._open: dict[str, set[ProducerId]] = {}  # producers with open offsets of a group
         self._topic_ids: dict[bytes, bytes] = {}
 
     # Asking.
@@ -31,11 +31,11 @@ class CommittedOffsets:
         """How many offsets count."""
         return sum(len(each) for topics in self._groups.values() for each in topics.values())
 
-    def of(self, group_id: str) -> Mapping[str, Mapping[int, Committed]]:
+    def of(self, group_id: str) -> Mapping[str, Mapping[int, GroupOffset]]:
         """Return what counts for a group, by topic and partition."""
         return self._groups.get(group_id, _NOTHING)
 
-    def find(self, group_id: str, topic: str, partition: int) -> Committed | None:
+    def find(self, group_id: str, topic: str, partition: int) -> GroupOffset | None:
         """Return what counts for a partition."""
         return self.of(group_id).get(topic, {}).get(partition)
 
@@ -60,14 +60,14 @@ class CommittedOffsets:
         }
         return iter(places)
 
-    def everywhere(self, topic: str) -> Iterator[tuple[str, int, Committed]]:
+    def everywhere(self, topic: str) -> Iterator[tuple[str, int, GroupOffset]]:
         """Walk what counts or is pending for a topic: group, partition and offset."""
         for groups in (self._groups, *self._pending.values()):
             for group_id, topics in groups.items():
                 for partition, committed in topics.get(topic, {}).items():
                     yield group_id, partition, committed
 
-    def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, Topics]]:
+    def _transactions(self, group_id: str) -> Iterator[tuple[ProducerId, CommittedByTopic]]:
         for producer_id in sorted(self._open.get(group_id, ())):
             yield producer_id, self._pending[producer_id][group_id]
 
@@ -78,7 +78,7 @@ class CommittedOffsets:
         group_id: str,
         topic: str,
         partition: int,
-        committed: Committed,
+        committed: GroupOffset,
         producer_id: ProducerId = NO_PRODUCER,
     ) -> None:
         """Have an offset count, or wait for the end of its producer's transaction."""
@@ -114,7 +114,7 @@ class CommittedOffsets:
         """Have the offsets of a transaction count, or forget them.
 
         What was committed after them without a transaction stays: the later record counts, as it
-        would for whoever reads the log when it is compacted.
+        would for a coordinator that reads the compacted log.
         """
         for group_id, topics in self._pending.pop(producer_id, {}).items():
             self._close(group_id, producer_id)
@@ -133,7 +133,7 @@ class CommittedOffsets:
             del self._open[group_id]
 
 
-def _remove(groups: dict[str, Topics], group_id: str, topic: str, partition: int) -> None:
+def _remove(groups: dict[str, CommittedByTopic], group_id: str, topic: str, partition: int) -> None:
     """Remove an offset, and what is empty then."""
     topics = groups.get(group_id, {})
     partitions = topics.get(topic, {})

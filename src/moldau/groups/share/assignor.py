@@ -1,12 +1,10 @@
-"""Who reads what in a share group: every partition has a reader, and every member something."""
+"""The assignor of share groups: every partition has a reader, and every member a partition."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from moldau.groups.modern.partitions import Partitions
 from moldau.kernel.ids import TopicId
-
-Assignment = Mapping[TopicId, frozenset[int]]
-"""Partitions by topic."""
 
 NAME = "simple"
 
@@ -15,9 +13,9 @@ _Partition = tuple[TopicId, int]
 
 def assign(
     subscriptions: Mapping[str, frozenset[TopicId]],
-    partitions: Assignment,
-    before: Mapping[str, Assignment],
-) -> dict[str, Assignment]:
+    partitions: Partitions,
+    before: Mapping[str, Partitions],
+) -> dict[str, Partitions]:
     """Spread partitions over members, keeping what a member had as far as that is even.
 
     Members that subscribe to the same topics share these topics' partitions: as many members read
@@ -35,7 +33,7 @@ def assign(
 
 
 def _by_topics(
-    subscriptions: Mapping[str, frozenset[TopicId]], partitions: Assignment
+    subscriptions: Mapping[str, frozenset[TopicId]], partitions: Partitions
 ) -> list[tuple[tuple[TopicId, ...], Sequence[str]]]:
     """Bring together topics that have the same subscribers."""
     topics_of: dict[tuple[str, ...], list[TopicId]] = {}
@@ -47,7 +45,7 @@ def _by_topics(
 
 
 def _spread(
-    members: Sequence[str], partitions: Sequence[_Partition], before: Mapping[str, Assignment]
+    members: Sequence[str], partitions: Sequence[_Partition], before: Mapping[str, Partitions]
 ) -> list[tuple[str, _Partition]]:
     if not partitions:
         return []
@@ -83,7 +81,7 @@ def _spread(
             if readers[partition] < sharing:
                 readers[partition] += 1
             else:
-                # It has itself what lacks a reader: somebody else reads that instead of this.
+                # It has itself what lacks a reader: another member reads that instead of this.
                 lacking = min(partitions, key=readers.__getitem__)
                 other = next(
                     kept[one]

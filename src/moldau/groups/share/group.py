@@ -1,50 +1,21 @@
 """A share group: its members, what each shall read, and which partitions have a share state."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NoReturn
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.groups.group import GroupType
 from moldau.groups.share import records
-from moldau.groups.share.assignor import Assignment
-from moldau.kernel.ids import TopicId
-from moldau.metadata.topics import Topics
+from moldau.groups.share.topics import SharedTopics
 from moldau.protocol.errors import ErrorCode
 
+if TYPE_CHECKING:
+    from moldau.groups.modern.partitions import Partitions
+    from moldau.groups.share.member import ShareGroupMember
+
 FIRST_EPOCH: Final = 1
-"""Of a group that nobody has joined yet: 0 is the epoch of who joins."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShareMember:
-    """A member, as recorded."""
-
-    member_id: str
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    subscribed: tuple[str, ...] = ()
-    epoch: int = 0
-    previous_epoch: int = 0
-    assigned: Assignment = field(default_factory=dict)
-
-
-class NamedPartitions(NamedTuple):
-    """Partitions of a topic, with its name: the id alone says nothing when the topic is gone."""
-
-    name: str
-    partitions: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class SharedTopics:
-    """For which partitions there is a share state, or will be, or will be no more."""
-
-    initializing: Mapping[TopicId, NamedPartitions] = field(default_factory=dict)
-    initialized: Mapping[TopicId, NamedPartitions] = field(default_factory=dict)
-    deleting: Mapping[TopicId, str] = field(default_factory=dict)
+"""Of a group that no member has joined yet: 0 is the epoch of a member that joins."""
 
 
 class ShareGroup:
@@ -59,8 +30,8 @@ class ShareGroup:
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
         self.assignment_ms = 0
-        self.members: dict[str, ShareMember] = {}
-        self.targets: dict[str, Assignment] = {}
+        self.members: dict[str, ShareGroupMember] = {}
+        self.targets: dict[str, Partitions] = {}
         self.topics = SharedTopics()
         # Soft.
         self.deadlines: dict[str, float] = {}
@@ -134,16 +105,3 @@ class ShareGroup:
         if self.topics != SharedTopics():
             yield records.shared_topics(self.group_id, None)
         yield records.epoch(self.group_id, None)
-
-
-def subscribed_names(members: Iterable[ShareMember]) -> set[str]:
-    """Return the names of all topics that members want to read."""
-    return {name for member in members for name in member.subscribed}
-
-
-def subscribed_topics(names: Iterable[str], topics: Topics) -> dict[TopicId, NamedPartitions]:
-    """Return those of the topics that there are, in order of names."""
-    found = [topic for name in sorted(names) if (topic := topics.find(name)) is not None]
-    return {
-        topic.topic_id: NamedPartitions(topic.name, frozenset(topic.partitions)) for topic in found
-    }

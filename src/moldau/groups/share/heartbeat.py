@@ -1,25 +1,23 @@
 """Members of share groups join, tell that they are there, and leave."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
-from moldau.coordination.machine import Asked, Decision, Effect, SetTimer, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision, Effect, SetTimer, UnaskedDecision
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
+from moldau.groups.commands import InitializeShares, ShareHeartbeat
+from moldau.groups.modern.partitions import Partitions
 from moldau.groups.modern.record_size import check_size
 from moldau.groups.modern.topic_hash import metadata_hash
 from moldau.groups.share import records
-from moldau.groups.share.assignor import Assignment, assign
-from moldau.groups.share.commands import InitializeShares, ShareSessionTimer
-from moldau.groups.share.finding import find_share_group, keep_forming
-from moldau.groups.share.group import (
-    ShareGroup,
-    ShareMember,
-    subscribed_names,
-    subscribed_topics,
-)
-from moldau.groups.share.initializing import as_configured, begun, find_missing
+from moldau.groups.share.assignor import assign
+from moldau.groups.share.group import ShareGroup
+from moldau.groups.share.member import ShareGroupMember, subscribed_names
+from moldau.groups.share.states import as_configured, begun, find_missing
+from moldau.groups.share.topics import subscribed_topics
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import TopicId
 from moldau.metadata.settings.effective import group_settings
@@ -31,48 +29,53 @@ from moldau.protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
 )
 
-if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
-
 JOINING = 0
 LEAVING = -1
 
 
+@dataclass(frozen=True, slots=True)
+class ShareSessionTimer:
+    """A member should have been heard of by now."""
+
+    group_id: str
+    member_id: str
+
+
 def decide_heartbeat(
-    machine: "GroupMachine",
-    asked: Asked[ShareGroupHeartbeatRequest],
-    ticket: Ticket,
+    shelf: GroupShelf,
+    asked: ShareHeartbeat,
+    ticket: Ticket[ShareGroupHeartbeatResponse],
     now: Instant,
-) -> Decision:
+) -> Decision[ShareGroupHeartbeatResponse]:
     """Let a member join, stay or leave."""
     request = asked.request
     _check(request)
     if request.member_epoch == LEAVING:
-        return _leave(machine, request)
-    group = find_share_group(machine, request.group_id, create=request.member_epoch == JOINING)
-    settings = group_settings(machine.context.settings, machine.context.configs_of(group.group_id))
-    member = _member(machine, group, request)
-    return _Heartbeat(machine, group, settings, member, asked, now).decide(ticket)
+        return _leave(shelf, request)
+    group = shelf.get_share_group(request.group_id, create=request.member_epoch == JOINING)
+    settings = group_settings(shelf.context.settings, shelf.context.configs_of(group.group_id))
+    member = _member(shelf, group, request)
+    return _Heartbeat(shelf, group, settings, member, asked, now).decide(ticket)
 
 
-def decide_expiry(machine: "GroupMachine", key: ShareSessionTimer, now: Instant) -> Decision:
+def expire_session(shelf: GroupShelf, key: ShareSessionTimer, now: Instant) -> UnaskedDecision:
     """Give up a member that was not heard of."""
-    group = machine.groups.get(key.group_id)
+    group = shelf.groups.get(key.group_id)
     if not isinstance(group, ShareGroup) or key.member_id not in group.members:
         return Decision()
     deadline = group.deadlines.get(key.member_id, now.monotonic)
     if deadline > now.monotonic:
         return Decision(effects=[SetTimer(key, deadline)])
-    return Decision(_removal(machine, group, key.member_id))
+    return Decision(_removal(shelf, group, key.member_id))
 
 
-def begin_sessions(machine: "GroupMachine", now: Instant) -> list[Effect]:
-    """Give all members the time to be heard of again: who coordinates them now does not know."""
+def begin_sessions(shelf: GroupShelf, now: Instant) -> list[Effect]:
+    """Give all members the time to be heard of again: a new coordinator knows nothing of it."""
     effects: list[Effect] = []
-    for group in machine.groups.values():
+    for group in shelf.groups.values():
         if isinstance(group, ShareGroup):
             settings = group_settings(
-                machine.context.settings, machine.context.configs_of(group.group_id)
+                shelf.context.settings, shelf.context.configs_of(group.group_id)
             )
             until = now.monotonic + settings.share_session_timeout_ms / 1000
             for member_id in group.members:
@@ -98,8 +101,8 @@ def _check(request: ShareGroupHeartbeatRequest) -> None:
 
 
 def _member(
-    machine: "GroupMachine", group: ShareGroup, request: ShareGroupHeartbeatRequest
-) -> ShareMember:
+    shelf: GroupShelf, group: ShareGroup, request: ShareGroupHeartbeatRequest
+) -> ShareGroupMember:
     member = group.members.get(request.member_id)
     if member is None:
         if request.member_epoch != JOINING:
@@ -107,12 +110,12 @@ def _member(
                 ErrorCode.UNKNOWN_MEMBER_ID,
                 f"Member {request.member_id} is not a member of group {group.group_id}.",
             )
-        size_max = machine.context.settings.group_share_max_size
+        size_max = shelf.context.settings.group_share_max_size
         if len(group.members) >= size_max:
             raise Refusal(
                 ErrorCode.GROUP_MAX_SIZE_REACHED, f"The share group has {size_max} members already."
             )
-        return ShareMember(request.member_id)
+        return ShareGroupMember(request.member_id)
     if request.member_epoch not in (JOINING, member.epoch, member.previous_epoch) or (
         request.member_epoch > member.epoch
     ):
@@ -129,20 +132,20 @@ class _Heartbeat:
 
     def __init__(
         self,
-        machine: "GroupMachine",
+        shelf: GroupShelf,
         group: ShareGroup,
         settings: GroupSettings,
-        member: ShareMember,
-        asked: Asked[ShareGroupHeartbeatRequest],
+        member: ShareGroupMember,
+        asked: ShareHeartbeat,
         now: Instant,
     ) -> None:
-        self._machine = machine
+        self._shelf = shelf
         self._group = group
         self._settings = settings
         self._member = member
         self._asked = asked
         self._now = now
-        self._retry_ms = machine.context.settings.group_share_initialize_retry_interval_ms
+        self._retry_ms = shelf.context.settings.group_share_initialize_retry_interval_ms
         self._records: list[StoredRecord] = []
         names = asked.request.subscribed_topic_names
         rack_id = asked.request.rack_id
@@ -155,12 +158,14 @@ class _Heartbeat:
         )
         members = {**group.members, member.member_id: self._updated}
         self._members = members
-        image, subscribed = machine.context.image, subscribed_names(members.values())
+        image, subscribed = shelf.context.image, subscribed_names(members.values())
         self._topics = subscribed_topics(subscribed, image.topics)
         self._ids = {topic.name: topic_id for topic_id, topic in self._topics.items()}
         self._hash = metadata_hash(subscribed, image)
 
-    def decide(self, ticket: Ticket) -> Decision:
+    def decide(
+        self, ticket: Ticket[ShareGroupHeartbeatResponse]
+    ) -> Decision[ShareGroupHeartbeatResponse]:
         """Bring group, targets and member to what they have to be now, in this order."""
         group, member_id = self._group, self._member.member_id
         is_known = member_id in group.members
@@ -172,8 +177,8 @@ class _Heartbeat:
         missing = find_missing(group, self._topics, self._now, self._retry_ms)
         if missing:
             self._records.append(begun(group, missing))
-        check_size(self._machine.context, self._records)
-        keep_forming(self._machine, group)
+        check_size(self._shelf.context, self._records)
+        self._shelf.keep_forming(group)
         effects = self._keep_alive(member_id)
         response = self._response(member)
         if missing:
@@ -199,7 +204,7 @@ class _Heartbeat:
         self._records.append(records.epoch(group.group_id, (group.epoch + 1, self._hash)))
         return group.epoch + 1
 
-    def _assignable(self) -> Assignment:
+    def _assignable(self) -> Partitions:
         """What has a share state, of the topics that members want to read."""
         initialized = self._group.topics.initialized
         return {
@@ -218,7 +223,7 @@ class _Heartbeat:
             for topic_id, partitions in self._assignable().items()
         )
 
-    def _targets(self, group_epoch: int) -> tuple[int, Mapping[str, Assignment]]:
+    def _targets(self, group_epoch: int) -> tuple[int, Mapping[str, Partitions]]:
         group, now_ms = self._group, self._now.wall_ms
         due_ms = group.assignment_ms + self._settings.share_assignment_interval_ms
         # A clock that was set back must not hold it up.
@@ -235,11 +240,11 @@ class _Heartbeat:
         self._records.append(records.target_epoch(group.group_id, (group_epoch, now_ms)))
         return group_epoch, targets
 
-    def _topic_ids(self, member: ShareMember) -> frozenset[TopicId]:
+    def _topic_ids(self, member: ShareGroupMember) -> frozenset[TopicId]:
         ids = self._ids
         return frozenset(ids[name] for name in member.subscribed if name in ids)
 
-    def _reconciled(self, assignment_epoch: int, target: Assignment) -> ShareMember:
+    def _reconciled(self, assignment_epoch: int, target: Partitions) -> ShareGroupMember:
         member = self._updated
         is_moved = member.epoch != assignment_epoch
         if not is_moved and member.subscribed == self._member.subscribed:
@@ -271,7 +276,7 @@ class _Heartbeat:
             return []
         return [SetTimer(ShareSessionTimer(group.group_id, member_id), until)]
 
-    def _response(self, member: ShareMember) -> ShareGroupHeartbeatResponse:
+    def _response(self, member: ShareGroupMember) -> ShareGroupHeartbeatResponse:
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
@@ -292,8 +297,10 @@ class _Heartbeat:
         return response
 
 
-def _leave(machine: "GroupMachine", request: ShareGroupHeartbeatRequest) -> Decision:
-    group = find_share_group(machine, request.group_id)
+def _leave(
+    shelf: GroupShelf, request: ShareGroupHeartbeatRequest
+) -> Decision[ShareGroupHeartbeatResponse]:
+    group = shelf.get_share_group(request.group_id)
     if request.member_id not in group.members:
         raise Refusal(
             ErrorCode.UNKNOWN_MEMBER_ID,
@@ -302,12 +309,12 @@ def _leave(machine: "GroupMachine", request: ShareGroupHeartbeatRequest) -> Deci
     response = ShareGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
-    return Decision(_removal(machine, group, request.member_id), response)
+    return Decision(_removal(shelf, group, request.member_id), response)
 
 
-def _removal(machine: "GroupMachine", group: ShareGroup, member_id: str) -> list[StoredRecord]:
+def _removal(shelf: GroupShelf, group: ShareGroup, member_id: str) -> list[StoredRecord]:
     rest = [member for member in group.members.values() if member.member_id != member_id]
-    hashed = metadata_hash(subscribed_names(rest), machine.context.image)
+    hashed = metadata_hash(subscribed_names(rest), shelf.context.image)
     return [
         records.current_assignment(group.group_id, member_id, None),
         records.target(group.group_id, member_id, None),

@@ -3,47 +3,48 @@
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from moldau.coordination.machine import Asked, Decision, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision
 from moldau.coordination.refusal import Refusal
-from moldau.groups.modern.record_size import check_size
-from moldau.groups.share import records
-from moldau.groups.share.commands import (
+from moldau.groups.commands import (
+    AlterShareOffsets,
+    DeleteShareOffsets,
     DeleteShares,
     InitializeShares,
 )
-from moldau.groups.share.deleting import marked
-from moldau.groups.share.finding import find_share_group, keep_forming
-from moldau.groups.share.group import NamedPartitions
-from moldau.groups.share.initializing import begun
+from moldau.groups.modern.record_size import check_size
+from moldau.groups.share import records
+from moldau.groups.share.states import begun, marked
+from moldau.groups.share.topics import NamedPartitions
+from moldau.groups.shelf import GroupShelf
 from moldau.kernel.clock import Instant
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_share_group_offsets as alter
 from moldau.protocol.messages import delete_share_group_offsets as delete
 
 if TYPE_CHECKING:
-    from moldau.groups.machine import GroupMachine
     from moldau.kernel.ids import TopicId
 
 _UNKNOWN = "There is no such topic or partition."
 
 
 def decide_alter(
-    machine: "GroupMachine",
-    asked: Asked[alter.AlterShareGroupOffsetsRequest],
-    ticket: Ticket,
+    shelf: GroupShelf,
+    asked: AlterShareOffsets,
+    ticket: Ticket[alter.AlterShareGroupOffsetsResponse],
     now: Instant,
-) -> Decision:
+) -> Decision[alter.AlterShareGroupOffsetsResponse]:
     """Begin the share states of some partitions anew; a group without members may be new."""
     request = asked.request
     if not request.group_id:
         raise Refusal(ErrorCode.INVALID_GROUP_ID, "A group has a name.")
-    group = find_share_group(machine, request.group_id, create=True)
+    group = shelf.get_share_group(request.group_id, create=True)
     group.check_empty()
     wanted: dict[TopicId, NamedPartitions] = {}
     start_offsets: dict[TopicId, dict[int, int]] = {}
     rows = []
     for each in request.topics:
-        topic = machine.context.image.topics.find(each.topic_name)
+        topic = shelf.context.image.topics.find(each.topic_name)
         known = {} if topic is None else topic.partitions
         row = alter.AlterShareGroupOffsetsResponseTopic(
             topic_name=each.topic_name,
@@ -63,8 +64,8 @@ def decide_alter(
     if not wanted:
         return Decision(response=response)
     record = begun(group, wanted)
-    check_size(machine.context, [record])
-    keep_forming(machine, group)
+    check_size(shelf.context, [record])
+    shelf.keep_forming(group)
     group.initializing_since = now.monotonic
     return Decision(
         [record],
@@ -81,22 +82,22 @@ def _altered(index: int, known: Container[int]) -> alter.AlterShareGroupOffsetsR
 
 
 def decide_delete(
-    machine: "GroupMachine",
-    asked: Asked[delete.DeleteShareGroupOffsetsRequest],
-    ticket: Ticket,
-    now: Instant,  # noqa: ARG001
-) -> Decision:
+    shelf: GroupShelf,
+    asked: DeleteShareOffsets,
+    ticket: Ticket[delete.DeleteShareGroupOffsetsResponse],
+    _now: Instant,
+) -> Decision[delete.DeleteShareGroupOffsetsResponse]:
     """Have the share states of some topics deleted."""
     request = asked.request
     if not request.group_id:
         raise Refusal(ErrorCode.INVALID_GROUP_ID, "A group has a name.")
-    group = find_share_group(machine, request.group_id)
+    group = shelf.get_share_group(request.group_id)
     group.check_empty()
     rows = []
     partitions: dict[TopicId, frozenset[int]] = {}
     names: dict[TopicId, str] = {}
     for each in request.topics:
-        topic = machine.context.image.topics.find(each.topic_name)
+        topic = shelf.context.image.topics.find(each.topic_name)
         row = delete.DeleteShareGroupOffsetsResponseTopic(topic_name=each.topic_name)
         rows.append(row)
         if topic is None:

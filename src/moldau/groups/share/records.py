@@ -1,15 +1,10 @@
 """The records of share groups; without a value they take back what was said."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from moldau.coordination.stored_record import StoredRecord
-from moldau.groups.share.assignor import Assignment
+from moldau.groups.modern.partitions import Partitions
+from moldau.groups.share.member import ShareGroupMember
+from moldau.groups.share.topics import PartitionsByTopic, SharedTopics
 from moldau.protocol.stored import share_groups as stored
-
-if TYPE_CHECKING:
-    from moldau.groups.share.group import NamedPartitions, SharedTopics, ShareMember
-    from moldau.kernel.ids import TopicId
 
 STABLE = 0
 """The only state of a member's assignment: a share group takes nothing away step by step."""
@@ -25,7 +20,7 @@ def epoch(group_id: str, value: tuple[int, int] | None) -> StoredRecord:
     )
 
 
-def member(group_id: str, member_id: str, value: "ShareMember | None") -> StoredRecord:
+def member(group_id: str, member_id: str, value: ShareGroupMember | None) -> StoredRecord:
     """What a member says of itself."""
     return StoredRecord(
         stored.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id),
@@ -52,7 +47,7 @@ def target_epoch(group_id: str, value: tuple[int, int] | None) -> StoredRecord:
     )
 
 
-def target(group_id: str, member_id: str, value: Assignment | None) -> StoredRecord:
+def target(group_id: str, member_id: str, value: Partitions | None) -> StoredRecord:
     """What a member shall read."""
     return StoredRecord(
         stored.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
@@ -67,7 +62,9 @@ def target(group_id: str, member_id: str, value: Assignment | None) -> StoredRec
     )
 
 
-def current_assignment(group_id: str, member_id: str, value: "ShareMember | None") -> StoredRecord:
+def current_assignment(
+    group_id: str, member_id: str, value: ShareGroupMember | None
+) -> StoredRecord:
     """What a member is told to read, and in which epoch."""
     return StoredRecord(
         stored.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id),
@@ -85,7 +82,7 @@ def current_assignment(group_id: str, member_id: str, value: "ShareMember | None
     )
 
 
-def shared_topics(group_id: str, value: "SharedTopics | None") -> StoredRecord:
+def shared_topics(group_id: str, value: SharedTopics | None) -> StoredRecord:
     """For which partitions there is a share state."""
     return StoredRecord(
         stored.ShareGroupStatePartitionMetadataKey(group_id=group_id),
@@ -102,7 +99,7 @@ def shared_topics(group_id: str, value: "SharedTopics | None") -> StoredRecord:
     )
 
 
-def _infos(topics: "Mapping[TopicId, NamedPartitions]") -> list[stored.TopicPartitionsInfo]:
+def _infos(topics: PartitionsByTopic) -> list[stored.TopicPartitionsInfo]:
     return [
         stored.TopicPartitionsInfo(
             topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions)

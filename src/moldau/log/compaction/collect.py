@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from moldau._native.compact import KeyMap
 from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
-from moldau.log.compaction.plan import ClosedSegment, Plan, segments_from
-from moldau.log.compaction.reading import SPECIAL_BATCHES_MAX, SegmentReader, batch_in, records_of
+from moldau.log.compaction.plan import ClosedSegment, CompactionPlan, segments_from
+from moldau.log.compaction.segment_reader import (
+    SPECIAL_BATCHES_MAX,
+    SegmentReader,
+    batch_in,
+    records_of,
+)
 from moldau.log.compaction.transactions import SeenTransactions, collect_aborted
 from moldau.log.errors import CorruptIndexError
 from moldau.log.file_names import OFFSET_INDEX, segment_path
@@ -19,7 +24,7 @@ _INDEX_CACHE_BYTES = 64 << 10
 class KeyCollection:
     """Fills `keys` from the dirty segments; `end_offset` is where the map's knowledge ends."""
 
-    def __init__(self, disk: Disk, plan: Plan, keys: KeyMap, io_bytes: int) -> None:
+    def __init__(self, disk: Disk, plan: CompactionPlan, keys: KeyMap, io_bytes: int) -> None:
         self.end_offset = plan.first_dirty
         self._disk = disk
         self._plan = plan

@@ -77,7 +77,7 @@ def _size(disk: Disk, path: str) -> int:
     try:
         return disk.size(path)
     except DiskMissingError:
-        return 0  # it is built anew when somebody looks
+        return 0  # the next reader builds it anew
 
 
 def _last_records(log: PartitionLog) -> dict[int, LastRecord]:

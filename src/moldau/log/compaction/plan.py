@@ -53,7 +53,7 @@ class LogView:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompactionPlan:
     """What one compaction of a partition would do."""
 
     log: LogView
@@ -82,7 +82,7 @@ class Plan:
         return self.dirty_ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def make_plan(log: LogView, cleaned_to: Offset | None, now_ms: int) -> Plan:
+def make_plan(log: LogView, cleaned_to: Offset | None, now_ms: int) -> CompactionPlan:
     """Say what a compaction would do now; `cleaned_to` is from cleaner-offset-checkpoint."""
     first_dirty = log.log_start if cleaned_to is None else cleaned_to
     is_wrong = not log.log_start <= first_dirty <= log.log_end
@@ -96,7 +96,7 @@ def make_plan(log: LogView, cleaned_to: Offset | None, now_ms: int) -> Plan:
     if open_segment is not None and bound < log.active_base_offset:
         end = open_segment.base_offset
     cleanable = segments_from(log.segments, min(first_dirty, end))
-    return Plan(
+    return CompactionPlan(
         log,
         first_dirty,
         end,
@@ -107,7 +107,7 @@ def make_plan(log: LogView, cleaned_to: Offset | None, now_ms: int) -> Plan:
     )
 
 
-def choose(plans: Iterable[Plan]) -> Plan | None:
+def choose(plans: Iterable[CompactionPlan]) -> CompactionPlan | None:
     """Return the plan of the dirtiest partition that is due."""
     due = [plan for plan in plans if plan.is_due]
     return max(due, key=lambda plan: plan.dirty_ratio, default=None)

@@ -11,7 +11,12 @@ from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
 from moldau.log.aborted_index import AbortedIndex
 from moldau.log.compaction.plan import ClosedSegment, LogView
-from moldau.log.compaction.reading import SPECIAL_BATCHES_MAX, SegmentReader, batch_in, records_of
+from moldau.log.compaction.segment_reader import (
+    SPECIAL_BATCHES_MAX,
+    SegmentReader,
+    batch_in,
+    records_of,
+)
 from moldau.log.compaction.swap import Replacement, discard
 from moldau.log.compaction.transactions import SeenTransactions
 from moldau.log.file_names import (
@@ -33,7 +38,7 @@ class SegmentOverflowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CompactionRules:
     """What decides over all segments of one compaction."""
 
     log: LogView
@@ -81,7 +86,7 @@ class Rewrite:
     def __init__(
         self,
         disk: Disk,
-        rules: Rules,
+        rules: CompactionRules,
         group: Sequence[ClosedSegment],
         transactions: SeenTransactions,
         needed: Sequence[int],

@@ -8,8 +8,8 @@ from moldau._native.compact import KEY_BYTES, KeyMap
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset
 from moldau.log.compaction.collect import KeyCollection
-from moldau.log.compaction.plan import Plan, group_segments
-from moldau.log.compaction.rewrite import Rewrite, RewriteStats, Rules
+from moldau.log.compaction.plan import CompactionPlan, group_segments
+from moldau.log.compaction.rewrite import CompactionRules, Rewrite, RewriteStats
 from moldau.log.compaction.swap import Replacement, discard
 from moldau.log.compaction.transactions import SeenTransactions, collect_aborted
 
@@ -30,11 +30,11 @@ class Swap:
     replacement: Replacement
 
 
-Step: TypeAlias = Worked | Swap
+CompactionStep: TypeAlias = Worked | Swap
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CompactionLimits:
     """How much memory a compaction may use, and how much it reads at a time."""
 
     keys_bytes: int = 128 << 20
@@ -46,15 +46,15 @@ class Limits:
 class Compaction:
     """Runs a plan; when `steps` has ended, everything below `cleaned_to` is compacted.
 
-    Any step may be the last: close the generator, and call `abandon` where nobody uses the
+    Any step may be the last: close the generator, and call `abandon` where no log uses the
     partition's `.cleaned` files any more.
     """
 
     disk: Disk
-    plan: Plan
-    limits: Limits
+    plan: CompactionPlan
+    limits: CompactionLimits
     secret: bytes
-    """Sixteen bytes that nobody can guess, for the hashes of the keys."""
+    """Sixteen bytes that no client can guess, for the hashes of the keys."""
     now_ms: int
     cleaned_to: Offset = field(init=False)
     collected_bytes: int = 0
@@ -66,7 +66,7 @@ class Compaction:
     def __post_init__(self) -> None:
         self.cleaned_to = self.plan.first_dirty
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CompactionStep]:
         """Do the work, a bounded piece at a time."""
         plan = self.plan
         keys = self._make_keys()
@@ -78,12 +78,12 @@ class Compaction:
         yield from self._rewrite(keys, collection.end_offset)
         self.cleaned_to = collection.end_offset
 
-    def _rewrite(self, keys: KeyMap, keys_end: Offset) -> Iterator[Step]:
+    def _rewrite(self, keys: KeyMap, keys_end: Offset) -> Iterator[CompactionStep]:
         log, end = self.plan.log, self.plan.end
         segments = [s for s in log.segments if s.base_offset < min(keys_end, end)]
         if not segments:
             return
-        rules = Rules(log, keys, keys_end, end, self.now_ms)
+        rules = CompactionRules(log, keys, keys_end, end, self.now_ms)
         needed = rules.needed_offsets()
         aborted = collect_aborted(self.disk, log, segments[0].base_offset, end)
         transactions = SeenTransactions(aborted)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from moldau._native.records import read_batches
 from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import Offset
-from moldau.log.compaction.reading import SegmentReader
+from moldau.log.compaction.segment_reader import SegmentReader
 from moldau.log.file_names import (
     CLEANED,
     DELETED,

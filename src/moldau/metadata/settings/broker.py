@@ -9,7 +9,7 @@ from moldau.metadata.settings.kafka_broker import KafkaBroker
 from moldau.metadata.settings.kafka_coordinators import KafkaCoordinators
 from moldau.metadata.settings.kafka_resources import BrokerQuotaSettings
 from moldau.metadata.settings.kafka_security import KafkaSecurity
-from moldau.metadata.settings.kinds import Value
+from moldau.metadata.settings.kinds import SettingValue
 from moldau.metadata.settings.setting import HIGH, LOW, PER_BROKER, Setting, Settings
 from moldau.metadata.settings.since_4_4 import BrokerSince44
 
@@ -97,7 +97,7 @@ def base_name(name: str) -> str:
     return next((base for base in _FOR_MECHANISM if match[1].endswith(base)), match[1])
 
 
-def find_broker_setting(name: str) -> Setting[Value] | None:
+def find_broker_setting(name: str) -> Setting[SettingValue] | None:
     """Return the declaration of a broker's setting, also for one listener only."""
     base = base_name(name)
     return BrokerSettings.declared.get(base) or BrokerQuotaSettings.declared.get(base)

@@ -12,7 +12,7 @@ from moldau.metadata.settings.combinations import (
 )
 from moldau.metadata.settings.effective import (
     BrokerLayers,
-    Texts,
+    SettingTexts,
     broker_settings,
     group_settings,
     topic_settings,
@@ -35,19 +35,19 @@ MATCHED: Final = (
 """What a subscription to clients' metrics may ask of a client."""
 
 
-def check_topic(broker: BrokerSettings, overrides: Texts) -> None:
+def check_topic(broker: BrokerSettings, overrides: SettingTexts) -> None:
     """Raise `SettingError` unless a topic may have exactly these settings of its own."""
     _check_declared(TopicSettings, "topic", overrides)
     _refuse_first(topic_problems(topic_settings(broker, overrides)))
 
 
-def check_group(broker: BrokerSettings, overrides: Texts) -> None:
+def check_group(broker: BrokerSettings, overrides: SettingTexts) -> None:
     """Raise `SettingError` unless a group may have exactly these settings of its own."""
     _check_declared(GroupSettings, "group", overrides)
     _refuse_first(group_problems(broker, group_settings(broker, overrides), overrides))
 
 
-def check_client_metrics(texts: Texts) -> None:
+def check_client_metrics(texts: SettingTexts) -> None:
     """Raise `SettingError` unless a subscription to clients' metrics may have these settings."""
     _check_declared(ClientMetricsSettings, "client metrics", texts)
     settings = ClientMetricsSettings.parse(texts)
@@ -79,7 +79,7 @@ def check_brokers(layers: BrokerLayers, *, changed: Iterable[str], for_all: bool
     _refuse_first(broker_problems(broker_settings(layers)))
 
 
-def _check_declared(group: type[Settings], kind: str, texts: Texts) -> None:
+def _check_declared(group: type[Settings], kind: str, texts: SettingTexts) -> None:
     for name, text in sorted(texts.items()):
         if name not in group.declared:
             raise SettingError(f"{name}: there is no such {kind} setting")

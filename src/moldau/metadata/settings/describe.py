@@ -9,17 +9,17 @@ from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings, base_name, find_broker_setting
 from moldau.metadata.settings.effective import (
     BrokerLayers,
-    Texts,
+    SettingTexts,
     group_settings,
     topic_settings,
     with_node_id,
 )
 from moldau.metadata.settings.kafka_resources import ClientMetricsSettings
-from moldau.metadata.settings.kinds import Kind, Value, render
+from moldau.metadata.settings.kinds import SettingKind, SettingValue, render
 from moldau.metadata.settings.setting import Setting, Settings, Update
 
 
-class Source(IntEnum):
+class SettingSource(IntEnum):
     """Where a value is from; the numbers are those of DescribeConfigs."""
 
     TOPIC = 1
@@ -38,7 +38,7 @@ class Synonym:
 
     name: str
     value: str | None
-    source: Source
+    source: SettingSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Entry:
 
     name: str
     value: str | None
-    source: Source
+    source: SettingSource
     is_sensitive: bool
     is_read_only: bool
-    kind: Kind | None
+    kind: SettingKind | None
     synonyms: tuple[Synonym, ...]
 
 
@@ -66,9 +66,9 @@ def describe_broker(layers: BrokerLayers, settings: BrokerSettings) -> list[Entr
     return entries
 
 
-def describe_broker_defaults(dynamic_default: Texts) -> list[Entry]:
+def describe_broker_defaults(dynamic_default: SettingTexts) -> list[Entry]:
     """Show what is set for all brokers."""
-    sources = [(Source.DYNAMIC_DEFAULT_BROKER, dynamic_default)]
+    sources = [(SettingSource.DYNAMIC_DEFAULT_BROKER, dynamic_default)]
     entries = []
     for name, value in sorted(dynamic_default.items()):
         setting = find_broker_setting(name)
@@ -76,30 +76,34 @@ def describe_broker_defaults(dynamic_default: Texts) -> list[Entry]:
     return entries
 
 
-def describe_topic(layers: BrokerLayers, settings: BrokerSettings, overrides: Texts) -> list[Entry]:
+def describe_topic(
+    layers: BrokerLayers, settings: BrokerSettings, overrides: SettingTexts
+) -> list[Entry]:
     """Show all settings of a topic; the broker's are there because topics take from them."""
     topic = topic_settings(settings, overrides)
-    return _describe_resource(layers, topic, overrides, kafka_synonyms.TOPIC, Source.TOPIC)
+    return _describe_resource(layers, topic, overrides, kafka_synonyms.TOPIC, SettingSource.TOPIC)
 
 
-def describe_group(layers: BrokerLayers, settings: BrokerSettings, overrides: Texts) -> list[Entry]:
+def describe_group(
+    layers: BrokerLayers, settings: BrokerSettings, overrides: SettingTexts
+) -> list[Entry]:
     """Show all settings of a group."""
     group = group_settings(settings, overrides)
-    return _describe_resource(layers, group, overrides, kafka_synonyms.GROUP, Source.GROUP)
+    return _describe_resource(layers, group, overrides, kafka_synonyms.GROUP, SettingSource.GROUP)
 
 
-def describe_client_metrics(overrides: Texts) -> list[Entry]:
+def describe_client_metrics(overrides: SettingTexts) -> list[Entry]:
     """Show all settings of a subscription to clients' metrics; brokers have none to take from."""
     settings = ClientMetricsSettings.parse(overrides)
     return [
         Entry(
             name,
             render(value),
-            Source.CLIENT_METRICS if name in overrides else Source.DEFAULT,
+            SettingSource.CLIENT_METRICS if name in overrides else SettingSource.DEFAULT,
             is_sensitive=False,
             is_read_only=False,
             kind=settings.declared[name].kind,
-            synonyms=(Synonym(name, render(value), Source.CLIENT_METRICS),)
+            synonyms=(Synonym(name, render(value), SettingSource.CLIENT_METRICS),)
             if name in overrides
             else (),
         )
@@ -110,9 +114,9 @@ def describe_client_metrics(overrides: Texts) -> list[Entry]:
 def _describe_resource(
     layers: BrokerLayers,
     settings: Settings,
-    overrides: Texts,
+    overrides: SettingTexts,
     synonyms: Mapping[str, tuple[tuple[str, int], ...]],
-    source: Source,
+    source: SettingSource,
 ) -> list[Entry]:
     sources = _sources(layers)
     entries = []
@@ -125,13 +129,13 @@ def _describe_resource(
         if name in synonyms:
             # Only the first of them is asked for, and it knows the others.
             chain += _chain(sources, synonyms[name][0][0], setting)
-        elif source is Source.GROUP:
-            chain.append(Synonym(name, setting.default_text, Source.DEFAULT))
+        elif source is SettingSource.GROUP:
+            chain.append(Synonym(name, setting.default_text, SettingSource.DEFAULT))
         entries.append(
             Entry(
                 name,
                 value,
-                chain[0].source if chain else Source.DEFAULT,
+                chain[0].source if chain else SettingSource.DEFAULT,
                 is_sensitive=False,
                 is_read_only=False,
                 kind=setting.kind,
@@ -146,14 +150,14 @@ def _shown(settings: Settings) -> Sequence[str]:
 
 
 def _broker_entry(
-    name: str, value: str | None, setting: Setting[Value] | None, chain: Sequence[Synonym]
+    name: str, value: str | None, setting: Setting[SettingValue] | None, chain: Sequence[Synonym]
 ) -> Entry:
     # What we do not know might be a secret.
     is_sensitive = setting is None or setting.is_sensitive
     return Entry(
         name,
         None if is_sensitive else value,
-        chain[0].source if chain else Source.DEFAULT,
+        chain[0].source if chain else SettingSource.DEFAULT,
         is_sensitive=is_sensitive,
         # A setting of one listener only has a name of its own, which is not in the list of those
         # that can change.
@@ -165,17 +169,19 @@ def _broker_entry(
     )
 
 
-def _sources(layers: BrokerLayers) -> Sequence[tuple[Source, Texts]]:
+def _sources(layers: BrokerLayers) -> Sequence[tuple[SettingSource, SettingTexts]]:
     return (
-        (Source.DYNAMIC_BROKER, layers.dynamic),
-        (Source.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),
-        (Source.STATIC_BROKER, with_node_id(layers.static)),
-        (Source.DEFAULT, _DEFAULTS),
+        (SettingSource.DYNAMIC_BROKER, layers.dynamic),
+        (SettingSource.DYNAMIC_DEFAULT_BROKER, layers.dynamic_default),
+        (SettingSource.STATIC_BROKER, with_node_id(layers.static)),
+        (SettingSource.DEFAULT, _DEFAULTS),
     )
 
 
 def _chain(
-    sources: Sequence[tuple[Source, Texts]], name: str, setting: Setting[Value] | None
+    sources: Sequence[tuple[SettingSource, SettingTexts]],
+    name: str,
+    setting: Setting[SettingValue] | None,
 ) -> list[Synonym]:
     """Walk the sources from the one that counts, in each of them the names that mean the same."""
     synonyms = [synonym for synonym, _ in kafka_synonyms.BROKER.get(name, ())]

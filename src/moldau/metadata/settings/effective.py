@@ -8,10 +8,10 @@ from typing import Final, TypeVar, cast
 from moldau.metadata.settings import kafka_synonyms
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.kafka_resources import GroupSettings, TopicSettings
-from moldau.metadata.settings.kinds import Value
+from moldau.metadata.settings.kinds import SettingValue
 from moldau.metadata.settings.setting import Settings
 
-Texts = Mapping[str, str]
+SettingTexts = Mapping[str, str]
 Items = tuple[tuple[str, str], ...]
 REMEMBERED_MAX: Final = 256
 """So many different settings of topics, and of groups, are not worked out again."""
@@ -23,11 +23,11 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 class BrokerLayers:
     """The texts set for a broker: later fields win. What is set nowhere has its default."""
 
-    static: Texts = field(default_factory=dict)
+    static: SettingTexts = field(default_factory=dict)
     """From its file and command line."""
-    dynamic_default: Texts = field(default_factory=dict)
+    dynamic_default: SettingTexts = field(default_factory=dict)
     """In the cluster's metadata, for all brokers."""
-    dynamic: Texts = field(default_factory=dict)
+    dynamic: SettingTexts = field(default_factory=dict)
     """In the cluster's metadata, for this broker."""
 
     def texts(self) -> dict[str, str]:
@@ -41,7 +41,7 @@ class BrokerLayers:
         return merged
 
 
-def with_node_id(static: Texts) -> dict[str, str]:
+def with_node_id(static: SettingTexts) -> dict[str, str]:
     """Copy the texts so that `broker.id` and `node.id` stand for each other."""
     texts = dict(static)
     for name, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
@@ -55,12 +55,12 @@ def broker_settings(layers: BrokerLayers) -> BrokerSettings:
     return BrokerSettings.parse(layers.texts())
 
 
-def topic_settings(broker: BrokerSettings, overrides: Texts) -> TopicSettings:
+def topic_settings(broker: BrokerSettings, overrides: SettingTexts) -> TopicSettings:
     """Return a topic's settings, typed: its own, else the broker's, else the defaults."""
     return _topic_settings(broker, tuple(overrides.items()))
 
 
-def group_settings(broker: BrokerSettings, overrides: Texts) -> GroupSettings:
+def group_settings(broker: BrokerSettings, overrides: SettingTexts) -> GroupSettings:
     """Return a group's settings, typed: its own, else the broker's, else the defaults."""
     return _group_settings(broker, tuple(overrides.items()))
 
@@ -85,9 +85,9 @@ def _with_defaults(
     group: type[AnySettings],
     broker: BrokerSettings,
     synonyms: Mapping[str, tuple[tuple[str, int], ...]],
-    overrides: Texts,
+    overrides: SettingTexts,
 ) -> AnySettings:
-    values = dict[str, Value]()
+    values = dict[str, SettingValue]()
     for name, candidates in synonyms.items():
         for synonym, factor in candidates:
             value = broker.values[synonym]

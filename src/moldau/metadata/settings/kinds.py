@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 
-class Kind(Enum):
+class SettingKind(Enum):
     """A setting's type; the number is the one that DescribeConfigs sends."""
 
     BOOLEAN = 1
@@ -29,7 +29,7 @@ class Password:
     secret: str = field(repr=False)
 
 
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | Password | None
+SettingValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Password | None
 
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
@@ -41,15 +41,15 @@ _DOUBLE: Final = re.compile(
 _COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
 # What Java's trim removes; Python's strip would take other blanks too.
 _BLANK: Final = "".join(map(chr, range(0x21)))
-_BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+_BITS: Final = {SettingKind.SHORT: 16, SettingKind.INT: 32, SettingKind.LONG: 64}
 
 
-def parse_as(kind: Kind, text: str) -> Value:
+def parse_as(kind: SettingKind, text: str) -> SettingValue:
     """Return the value that `text` means; a ValueError says what was expected."""
     return _PARSERS[kind](text.strip(_BLANK))
 
 
-def render(value: Value) -> str | None:
+def render(value: SettingValue) -> str | None:
     """Return a value's text as Kafka writes it."""
     match value:
         case bool():
@@ -96,14 +96,14 @@ def _parse_list(text: str) -> tuple[str, ...]:
     return tuple(_COMMA.split(text)) if text else ()
 
 
-_PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
-    Kind.BOOLEAN: _parse_boolean,
-    Kind.STRING: str,
-    Kind.DOUBLE: _parse_double,
-    Kind.LIST: _parse_list,
+_PARSERS: Final[Mapping[SettingKind, Callable[[str], SettingValue]]] = {
+    SettingKind.BOOLEAN: _parse_boolean,
+    SettingKind.STRING: str,
+    SettingKind.DOUBLE: _parse_double,
+    SettingKind.LIST: _parse_list,
     # A class stays a name: no setting loads code.
-    Kind.CLASS: str,
-    Kind.PASSWORD: Password,
+    SettingKind.CLASS: str,
+    SettingKind.PASSWORD: Password,
     **{kind: _integer_parser(bits) for kind, bits in _BITS.items()},
 }
 

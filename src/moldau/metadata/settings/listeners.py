@@ -22,7 +22,7 @@ _LISTENER: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerSetting:
     """An address to open or to tell; an empty host opens all of the machine's addresses."""
 
     name: str
@@ -31,25 +31,25 @@ class Listener:
     protocol: str
 
 
-def listeners_of(settings: BrokerSettings) -> tuple[Listener, ...]:
+def listeners_of(settings: BrokerSettings) -> tuple[ListenerSetting, ...]:
     """Return the listeners that clients and brokers use; those of controllers are left out."""
     return _serving(_parse("listeners", settings.listeners, settings), settings)
 
 
-def advertised_listeners_of(settings: BrokerSettings) -> tuple[Listener, ...] | None:
+def advertised_listeners_of(settings: BrokerSettings) -> tuple[ListenerSetting, ...] | None:
     """Return what clients are told to connect to; None says: where they reached us."""
     if settings.advertised_listeners is None:
         return None
     return _serving(_parse_advertised(settings), settings)
 
 
-def controller_listener_of(settings: BrokerSettings) -> Listener:
+def controller_listener_of(settings: BrokerSettings) -> ListenerSetting:
     """Return where this node is reached as a controller; nobody asks while it is alone."""
     names = _controller_names(settings)
     for listener in _parse("listeners", settings.listeners, settings):
         if listener.name in names:
             return listener
-    return Listener(names[0], "localhost", CONTROLLER_PORT, "PLAINTEXT")
+    return ListenerSetting(names[0], "localhost", CONTROLLER_PORT, "PLAINTEXT")
 
 
 def check_listeners(settings: BrokerSettings) -> None:
@@ -72,16 +72,18 @@ def check_listeners(settings: BrokerSettings) -> None:
         )
 
 
-def _serving(listeners: Sequence[Listener], settings: BrokerSettings) -> tuple[Listener, ...]:
+def _serving(
+    listeners: Sequence[ListenerSetting], settings: BrokerSettings
+) -> tuple[ListenerSetting, ...]:
     controllers = _controller_names(settings)
     return tuple(listener for listener in listeners if listener.name not in controllers)
 
 
-def _parse_advertised(settings: BrokerSettings) -> tuple[Listener, ...]:
+def _parse_advertised(settings: BrokerSettings) -> tuple[ListenerSetting, ...]:
     return _parse("advertised.listeners", settings.advertised_listeners or (), settings)
 
 
-def _check_advertised(advertised: Sequence[Listener], opened: Sequence[str]) -> None:
+def _check_advertised(advertised: Sequence[ListenerSetting], opened: Sequence[str]) -> None:
     for listener in advertised:
         if listener.name not in opened:
             raise SettingError(
@@ -95,7 +97,7 @@ def _check_advertised(advertised: Sequence[Listener], opened: Sequence[str]) -> 
             )
 
 
-def _check_ports(opened: Sequence[Listener]) -> None:
+def _check_ports(opened: Sequence[ListenerSetting]) -> None:
     for number, listener in enumerate(opened):
         for other in opened[:number]:
             if listener.port and listener.port == other.port and _is_clash(listener, other):
@@ -105,7 +107,7 @@ def _check_ports(opened: Sequence[Listener]) -> None:
                 )
 
 
-def _is_clash(one: Listener, other: Listener) -> bool:
+def _is_clash(one: ListenerSetting, other: ListenerSetting) -> bool:
     families = {_family(one.host), _family(other.host)}
     return families != {4, 6}
 
@@ -116,9 +118,11 @@ def _family(host: str) -> int | None:
     return 4 if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){3}", host) else None
 
 
-def _parse(name: str, texts: Sequence[str], settings: BrokerSettings) -> tuple[Listener, ...]:
+def _parse(
+    name: str, texts: Sequence[str], settings: BrokerSettings
+) -> tuple[ListenerSetting, ...]:
     protocols = _protocols(settings)
-    found: dict[str, Listener] = {}
+    found: dict[str, ListenerSetting] = {}
     for text in texts:
         match = _LISTENER.fullmatch(text)
         if match is None or int(match["port"]) >= 1 << 16:
@@ -139,7 +143,7 @@ def _parse(name: str, texts: Sequence[str], settings: BrokerSettings) -> tuple[L
                 f"{name}: {listener} needs {protocol}; only {', '.join(SPOKEN)} is there yet"
             )
         host = match["ipv6"] or match["host"]
-        found[listener] = Listener(listener, host, int(match["port"]), protocol)
+        found[listener] = ListenerSetting(listener, host, int(match["port"]), protocol)
     return tuple(found.values())
 
 

@@ -40,7 +40,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """What was read. `settings` is None if there are errors; all lines are for a person."""
 
     static: dict[str, str]
@@ -54,7 +54,7 @@ def load_broker_settings(
     *,
     file: str = "server.properties",
     assignments: Sequence[str] = (),
-) -> Loaded:
+) -> LoadedSettings:
     """Read the text of a properties file, and `name=value` assignments, which win over it."""
     given: dict[str, Given] = {}
     errors: list[str] = []
@@ -70,10 +70,10 @@ def load_broker_settings(
         errors += _errors(item)
     static = {item.name: item.text for item in given.values()}
     if errors:
-        return Loaded(static, None, tuple(warnings), tuple(errors))
+        return LoadedSettings(static, None, tuple(warnings), tuple(errors))
     settings = broker_settings(BrokerLayers(static))
     errors += broker_problems(settings)
-    return Loaded(static, None if errors else settings, tuple(warnings), tuple(errors))
+    return LoadedSettings(static, None if errors else settings, tuple(warnings), tuple(errors))
 
 
 def _from_file(properties: str, file: str) -> Iterator[Given]:

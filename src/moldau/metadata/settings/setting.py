@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Generic, Self, TypeVar, cast, overload
 
 from moldau.metadata.settings.allowed import ANY, Allowed
-from moldau.metadata.settings.kinds import Kind, Value, parse_as, render
+from moldau.metadata.settings.kinds import SettingKind, SettingValue, parse_as, render
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -49,7 +49,7 @@ REQUIRED: Final = Required.REQUIRED
 class Setting(Generic[T_co]):
     """One setting; as a class attribute of `Settings` it reads its value from the instance."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[SettingKind]
 
     default: T_co | Required
     allowed: Allowed = ANY
@@ -82,12 +82,16 @@ class Setting(Generic[T_co]):
     @property
     def is_sensitive(self) -> bool:
         """Whether nobody is shown its value."""
-        return self.kind is Kind.PASSWORD
+        return self.kind is SettingKind.PASSWORD
 
     @property
     def default_text(self) -> str | None:
         """The default as a text; None when there is none."""
-        return None if isinstance(self.default, Required) else render(cast("Value", self.default))
+        return (
+            None
+            if isinstance(self.default, Required)
+            else render(cast("SettingValue", self.default))
+        )
 
     def parse(self, text: str) -> T_co:
         """Return the value that `text` gives to the setting, or raise `SettingError`."""
@@ -110,7 +114,7 @@ class Setting(Generic[T_co]):
 class Settings:
     """A group of settings, declared as class attributes, with a value for each."""
 
-    declared: ClassVar[Mapping[str, Setting[Value]]] = MappingProxyType({})
+    declared: ClassVar[Mapping[str, Setting[SettingValue]]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
         # The nearest declaration of a name wins, as with every attribute.
@@ -118,9 +122,9 @@ class Settings:
         found = {item.name: item for item in attributes if isinstance(item, Setting)}
         cls.declared = MappingProxyType(dict(sorted(found.items())))
 
-    def __init__(self, given: Mapping[str, Value]) -> None:
+    def __init__(self, given: Mapping[str, SettingValue]) -> None:
         """Take the values given, by Kafka's names, and the defaults of all others."""
-        values: dict[str, Value] = {}
+        values: dict[str, SettingValue] = {}
         for name, setting in self.declared.items():
             if name in given:
                 values[name] = given[name]
@@ -128,7 +132,7 @@ class Settings:
                 raise SettingError(f"{name}: it has no default, and must be set")
             else:
                 values[name] = setting.default
-        self.values: Mapping[str, Value] = MappingProxyType(values)
+        self.values: Mapping[str, SettingValue] = MappingProxyType(values)
         self.given = frozenset(given)
         """The names of those that somebody has set, if only to their defaults."""
 

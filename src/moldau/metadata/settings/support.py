@@ -16,7 +16,7 @@ from moldau.metadata.settings.kafka_resources import (
 )
 from moldau.metadata.settings.setting import Settings
 
-Table: TypeAlias = Mapping[str, str]
+SupportTable: TypeAlias = Mapping[str, str]
 """Names, each with a note. What is not honoured may be the beginning of names with a * behind;
 the longest that fits counts."""
 
@@ -68,7 +68,7 @@ def _group_bounds() -> Iterator[tuple[str, str]]:
                 yield bound, f"the {word} that a group's {name} may be set to"
 
 
-BROKER_HONOURED: Final[Table] = {
+BROKER_HONOURED: Final[SupportTable] = {
     **dict(_group_bounds()),
     # Who and where the node is.
     "advertised.listeners": "without it each client is told the address that it connected to",
@@ -219,7 +219,7 @@ BROKER_HONOURED: Final[Table] = {
     "moldau.shutdown.max.ms": "how long requests may take to end when the broker stops",
 }
 
-BROKER_NOT_HONOURED: Final[Table] = {
+BROKER_NOT_HONOURED: Final[SupportTable] = {
     "add.partitions.to.txn.retry.backoff.ms": "a write is told when it may go on; nothing is tried",
     "alter.config.policy.class.name": _CODE,
     "alter.log.dirs.replication.quota.*": _QUOTAS,
@@ -296,7 +296,7 @@ BROKER_NOT_HONOURED: Final[Table] = {
     "unstable.*": "only released versions are declared",
 }
 
-TOPIC_HONOURED: Final[Table] = {
+TOPIC_HONOURED: Final[SupportTable] = {
     "cleanup.policy": "",
     "compression.gzip.level": "",
     "compression.lz4.level": "",
@@ -324,7 +324,7 @@ TOPIC_HONOURED: Final[Table] = {
     "segment.ms": "",
 }
 
-TOPIC_NOT_HONOURED: Final[Table] = {
+TOPIC_NOT_HONOURED: Final[SupportTable] = {
     "follower.replication.throttled.replicas": _QUOTAS,
     "internal.segment.bytes": _TESTS,
     "leader.replication.throttled.replicas": _QUOTAS,
@@ -334,7 +334,7 @@ TOPIC_NOT_HONOURED: Final[Table] = {
     "unclean.leader.election.enable": _CLUSTER,
 }
 
-GROUP_HONOURED: Final[Table] = {
+GROUP_HONOURED: Final[SupportTable] = {
     "consumer.assignment.interval.ms": "",
     "consumer.heartbeat.interval.ms": "",
     "consumer.session.timeout.ms": "",
@@ -351,7 +351,7 @@ GROUP_HONOURED: Final[Table] = {
     "share.session.timeout.ms": "",
 }
 
-TABLES: Final[Mapping[type[Settings], tuple[Table, Table]]] = {
+TABLES: Final[Mapping[type[Settings], tuple[SupportTable, SupportTable]]] = {
     BrokerSettings: (BROKER_HONOURED, BROKER_NOT_HONOURED),
     TopicSettings: (TOPIC_HONOURED, TOPIC_NOT_HONOURED),
     GroupSettings: (GROUP_HONOURED, {"streams.*": _STREAMS}),

@@ -6,7 +6,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from moldau.pipelines.connector.options import Options
-from moldau.pipelines.decoding.batches import ON_ERROR, OnError, decode_batch
+from moldau.pipelines.decoding.batches import ON_ERROR, OnDecodingError, decode_batch
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
 from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
@@ -27,7 +27,7 @@ class Decoding:
 
     key: Decoder | None
     value: Decoder | None
-    on_error: OnError
+    on_error: OnDecodingError
 
     @property
     def has_reasons(self) -> bool:
@@ -55,7 +55,9 @@ def read_decoding(options: Options) -> Decoding:
     """Return what `key.format`, `value.format` and their companions say."""
     on_error = options.choice("decodeErrors", ON_ERROR, "fail")
     return Decoding(
-        _read_decoder(options, "key"), _read_decoder(options, "value"), cast("OnError", on_error)
+        _read_decoder(options, "key"),
+        _read_decoder(options, "value"),
+        cast("OnDecodingError", on_error),
     )
 
 

@@ -12,7 +12,7 @@ from moldau.pipelines.connector.bounds import AtEdge, Bound, read_end, read_star
 from moldau.pipelines.connector.decoding_options import Decoding, read_decoding
 from moldau.pipelines.connector.offsets import EARLIEST, LATEST
 from moldau.pipelines.connector.options import IgnoredOptionWarning, Options
-from moldau.pipelines.connector.topics import Topics, read_topics
+from moldau.pipelines.connector.topics import TopicChoice, read_topics
 from moldau.pipelines.errors import OptionError
 
 DEFAULTS: Final = {
@@ -48,7 +48,7 @@ _UNITS_MS: Final = {
 class SourceOptions:
     """What a source was told; batches and streams each have options of their own."""
 
-    topics: Topics
+    topics: TopicChoice
     columns: tuple[str, ...]
     decoding: Decoding
     client_config: dict[str, str]

@@ -35,10 +35,10 @@ class Assigned:
     partitions: tuple[TopicPartition, ...]
 
 
-Topics = Subscribed | Matched | Assigned
+TopicChoice = Subscribed | Matched | Assigned
 
 
-def read_topics(options: Options) -> Topics:
+def read_topics(options: Options) -> TopicChoice:
     """Read `subscribe`, `subscribePattern` or `assign`, of which there must be one."""
     names = ("subscribe", "subscribePattern", "assign")
     given = [name for name in names if name in options]

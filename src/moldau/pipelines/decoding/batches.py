@@ -8,7 +8,7 @@ import pyarrow as pa
 from moldau.pipelines.decoding.decoder import Decoder
 from moldau.pipelines.errors import PipelineError
 
-OnError = Literal["fail", "skip", "only", "mark"]
+OnDecodingError = Literal["fail", "skip", "only", "mark"]
 ON_ERROR: Final = ("fail", "skip", "only", "mark")
 REASON: Final = pa.field("reason", pa.string())
 
@@ -18,7 +18,7 @@ class DecodeError(PipelineError):
 
 
 def decode_batch(
-    batch: pa.RecordBatch, key: Decoder | None, value: Decoder | None, on_error: OnError
+    batch: pa.RecordBatch, key: Decoder | None, value: Decoder | None, on_error: OnDecodingError
 ) -> pa.RecordBatch:
     """Return the batch with decoded columns; without a decoder a column stays as it is.
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructType
 
-from moldau.pipelines.decoding.batches import REASON, OnError, failure
+from moldau.pipelines.decoding.batches import REASON, OnDecodingError, failure
 from moldau.pipelines.decoding.decoder import SchemaError
 from moldau.pipelines.decoding.spark_types import words_of
 
@@ -18,7 +18,7 @@ _REFUSED: Final = "__refused"
 def decode_json(
     rows: DataFrame,
     schemas: Mapping[str, str | StructType],
-    on_error: OnError,
+    on_error: OnDecodingError,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return rows whose JSON, in UTF-8, is a struct in each column of `schemas`; nulls stay null.

@@ -30,14 +30,16 @@ _MICROS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ColumnPlan:
     """A type, and how Python's values of it, or None, become an array."""
 
     arrow_type: pa.DataType
     build: Callable[[Sequence[Any]], pa.Array]
 
 
-def message_plan(descriptor: Descriptor, above: tuple[str, ...] = (), where: str = "") -> Plan:
+def message_plan(
+    descriptor: Descriptor, above: tuple[str, ...] = (), where: str = ""
+) -> ColumnPlan:
     """Return the plan of a message; `above` are the messages that contain it."""
     if descriptor.full_name in _TIMES:
         return _time_plan(_TIMES[descriptor.full_name])
@@ -61,10 +63,10 @@ def message_plan(descriptor: Descriptor, above: tuple[str, ...] = (), where: str
         places = [place for place, message in enumerate(messages) if message is not None]
         return spread(struct, places, len(messages))
 
-    return Plan(pa.struct(fields), build)
+    return ColumnPlan(pa.struct(fields), build)
 
 
-def _field_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Plan:
+def _field_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> ColumnPlan:
     """Return how a column of one field is built from the messages that have it."""
     if _is_map(field):
         return _map_plan(field, above, where)
@@ -82,14 +84,14 @@ def _field_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> P
 
     # A default that the schema itself declares stands for what is missing.
     is_optional = field.has_presence and not field.has_default_value
-    return Plan(element.arrow_type, build_if_present if is_optional else build)
+    return ColumnPlan(element.arrow_type, build_if_present if is_optional else build)
 
 
 def _is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
-def _list_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Plan:
+def _list_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> ColumnPlan:
     element = _element_plan(field, above, f"{where}[]")
     list_type = pa.list_(pa.field("element", element.arrow_type))
     get = attrgetter(field.name)
@@ -99,10 +101,10 @@ def _list_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Pl
         elements = element.build(list(chain.from_iterable(lists)))
         return pa.ListArray.from_arrays(_offsets(lists), elements, list_type)
 
-    return Plan(list_type, build)
+    return ColumnPlan(list_type, build)
 
 
-def _map_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Plan:
+def _map_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> ColumnPlan:
     entry = field.message_type.fields_by_name
     key = _element_plan(entry["key"], above, f"{where}[]")
     value = _element_plan(entry["value"], above, f"{where}[]")
@@ -115,14 +117,14 @@ def _map_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Pla
         values = value.build([each[name] for each in maps for name in each])
         return pa.MapArray.from_arrays(_offsets(maps), keys, values, map_type)
 
-    return Plan(map_type, build)
+    return ColumnPlan(map_type, build)
 
 
 def _offsets(containers: Sequence[Any]) -> pa.Array:
     return pa.array(accumulate(map(len, containers), initial=0), pa.int32())
 
 
-def _element_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> Plan:
+def _element_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) -> ColumnPlan:
     """Return the plan of a field's values, or of one of them where they are many."""
     if field.message_type is not None:
         return message_plan(field.message_type, above, where)
@@ -134,11 +136,11 @@ def _element_plan(field: FieldDescriptor, above: tuple[str, ...], where: str) ->
     return _scalar_plan(_SCALARS[field.cpp_type])
 
 
-def _scalar_plan(arrow_type: pa.DataType) -> Plan:
-    return Plan(arrow_type, lambda values: pa.array(values, arrow_type))
+def _scalar_plan(arrow_type: pa.DataType) -> ColumnPlan:
+    return ColumnPlan(arrow_type, lambda values: pa.array(values, arrow_type))
 
 
-def _enum_plan(descriptor: EnumDescriptor) -> Plan:
+def _enum_plan(descriptor: EnumDescriptor) -> ColumnPlan:
     """Return the plan for names; a number that has none, as it was added later, stays a number."""
     names: dict[int | None, str | None] = {
         value.number: value.name for value in reversed(descriptor.values)
@@ -148,10 +150,10 @@ def _enum_plan(descriptor: EnumDescriptor) -> Plan:
     def build(numbers: Sequence[int | None]) -> pa.Array:
         return pa.array([names.get(each, str(each)) for each in numbers], pa.string())
 
-    return Plan(pa.string(), build)
+    return ColumnPlan(pa.string(), build)
 
 
-def _time_plan(arrow_type: pa.DataType) -> Plan:
+def _time_plan(arrow_type: pa.DataType) -> ColumnPlan:
     """Return the plan for seconds and nanoseconds; Spark keeps microseconds."""
 
     def build(times: Sequence[Any]) -> pa.Array:
@@ -160,4 +162,4 @@ def _time_plan(arrow_type: pa.DataType) -> Plan:
         ]
         return pa.array(micros, arrow_type)
 
-    return Plan(arrow_type, build)
+    return ColumnPlan(arrow_type, build)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from moldau.pipelines.sql.ports import Result, ResultColumn, Row
+from moldau.pipelines.sql.ports import Result, ResultColumn, ResultRow
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class StatementMessage:
     """A line that says what was done."""
 
     text: str
@@ -22,10 +22,10 @@ class SettingsChanged:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-Answer: TypeAlias = Message | SettingsChanged | Result
+StatementAnswer: TypeAlias = StatementMessage | SettingsChanged | Result
 
 
-def listing(names: Mapping[str, str], rows: Iterable[Row]) -> Result:
+def listing(names: Mapping[str, str], rows: Iterable[ResultRow]) -> Result:
     """Return an answer of the server's own: columns with types, and rows."""
     columns = tuple(ResultColumn(name, kind) for name, kind in names.items())
     return Result(columns, iter([list(rows)]), "server")

@@ -6,9 +6,9 @@ from typing import Final
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
 from moldau.pipelines.sql.language.statements import Select
-from moldau.pipelines.sql.ports import DeclinedError, Engine, Result, Row
+from moldau.pipelines.sql.ports import DeclinedError, Engine, Result, ResultRow
 from moldau.pipelines.sql.session import ENGINE, Session
 
 AUTO: Final = "auto"
@@ -21,7 +21,7 @@ class NobodyAnswersError(PipelineError):
 def select(
     engines: Sequence[Engine],
     question: Select,
-    snapshot: Snapshot,
+    snapshot: CatalogSnapshot,
     session: Session,
     asker: Asker,
 ) -> Result:
@@ -44,7 +44,7 @@ def select(
 
 
 def explain(
-    engines: Sequence[Engine], question: Select, snapshot: Snapshot, session: Session
+    engines: Sequence[Engine], question: Select, snapshot: CatalogSnapshot, session: Session
 ) -> Iterator[str]:
     """Yield lines that say who would answer, who would not, and how."""
     reasons = []
@@ -70,14 +70,16 @@ def _nobody(reasons: Sequence[str]) -> str:
     return f"nobody can answer this; {'; '.join(reasons) or 'there is no such engine here'}"
 
 
-def _resumed(first: Sequence[Row], rest: Iterator[Sequence[Row]]) -> Iterator[Sequence[Row]]:
+def _resumed(
+    first: Sequence[ResultRow], rest: Iterator[Sequence[ResultRow]]
+) -> Iterator[Sequence[ResultRow]]:
     try:
         yield from chain([first], rest)
     finally:
         close(rest)
 
 
-def close(batches: Iterator[Sequence[Row]]) -> None:
+def close(batches: Iterator[Sequence[ResultRow]]) -> None:
     """Have whoever makes the rows know that no more are wanted."""
     if (closing := getattr(batches, "close", None)) is not None:
         closing()

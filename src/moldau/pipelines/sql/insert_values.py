@@ -14,7 +14,7 @@ from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.language.queries import Fragment, Pseudo
 from moldau.pipelines.sql.language.statements import InsertValues
 from moldau.pipelines.sql.ports import OutRecord
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.streams.key_bytes import encode_key
 
 _PLAIN: Final[Mapping[str, tuple[str, Callable[[Json], bytes]]]] = {
@@ -87,7 +87,7 @@ def _key(where: str, relation: Relation, values: Mapping[str, Json]) -> bytes | 
         return None
     parts = {each.name: values.get(each.name) for each in columns}
     missing = [name for name, value in parts.items() if value is None]
-    if missing and relation.kind is Kind.TABLE:
+    if missing and relation.kind is RelationKind.TABLE:
         raise InsertError(f"{where}column {missing[0]}: a table's key cannot be null")
     if len(missing) == len(parts):
         return None

@@ -8,7 +8,7 @@ from moldau.client.errors import KafkaError
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.ports import OutRecord, TopicSummary
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 from moldau.protocol.errors import ErrorCode
 
 
@@ -78,4 +78,4 @@ class KafkaCluster:
 
 def _configs(relation: Relation) -> Mapping[str, object]:
     """A table is the latest record of each key; others may go."""
-    return {"cleanup.policy": "compact"} if relation.kind is Kind.TABLE else {}
+    return {"cleanup.policy": "compact"} if relation.kind is RelationKind.TABLE else {}

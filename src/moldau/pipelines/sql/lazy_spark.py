@@ -6,12 +6,12 @@ from typing import Final, Generic, TypeVar
 
 from moldau.pipelines.spark_version import SparkVersionError, check_pyspark
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
     Engine,
-    Plan,
+    QueryPlan,
     Result,
     Runner,
     RunState,
@@ -58,11 +58,13 @@ class LazyEngine:
         """Return what `EXPLAIN` calls it."""
         return "spark"
 
-    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+    def select(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> Result:
         """Begin to answer."""
         return self._get().select(select, snapshot, session, asker)
 
-    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer."""
         return self._get().explain(select, snapshot, session)
 
@@ -83,12 +85,12 @@ class LazyRunner:
         """Why queries do not run that nobody can."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: Snapshot, session: Session
-    ) -> Plan:
+        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+    ) -> QueryPlan:
         """Understand a query without running it."""
         return self._runner.get().plan(statement, snapshot, session)
 
-    def start(self, query: PersistentQuery, snapshot: Snapshot) -> None:
+    def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run."""
         try:
             runner = self._runner.get()

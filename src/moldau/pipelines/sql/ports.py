@@ -10,12 +10,12 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Change, PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogChange, CatalogSnapshot, PersistentQuery
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.relations import Column, Relation
 from moldau.pipelines.sql.session import Session
 
-Row: TypeAlias = tuple[object, ...]
+ResultRow: TypeAlias = tuple[object, ...]
 
 
 class DeclinedError(Exception):
@@ -35,7 +35,7 @@ class Result:
     """Rows as they come."""
 
     columns: tuple[ResultColumn, ...]
-    batches: Iterator[Sequence[Row]]
+    batches: Iterator[Sequence[ResultRow]]
     """Of Python's values: None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone
     for a timestamp), list, dict (for a struct and for a map). One thread at a time takes from it,
     to its end or not: then it is closed, if it has `close`, as generators have."""
@@ -51,14 +51,16 @@ class Engine(Protocol):
     def name(self) -> str:
         """Return what `EXPLAIN` and `SET 'sql.engine'` call it: local, spark, view."""
 
-    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+    def select(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> Result:
         """Begin to answer; `DeclinedError` has the next engine asked.
 
         Without EMIT, it may also be raised before the first batch. When the question is cancelled,
         `batches` ends soon, or raises anything. The asker likes to hear of progress.
         """
 
-    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer, in lines; `DeclinedError` if it would not."""
 
 
@@ -94,7 +96,7 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QueryPlan:
     """A query that was understood."""
 
     columns: tuple[Column, ...]
@@ -110,11 +112,11 @@ class Runner(Protocol):
     """Runs the queries that run for ever, and starts those again that fail."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: Snapshot, session: Session
-    ) -> Plan:
+        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+    ) -> QueryPlan:
         """Understand a query without running it; `PipelineError` if it cannot be."""
 
-    def start(self, query: PersistentQuery, snapshot: Snapshot) -> None:
+    def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run, from its checkpoint if it has one; return without waiting for it.
 
         The snapshot has its sink and its sources. What goes wrong is the `status`'s to tell.
@@ -141,7 +143,7 @@ class ViewRows:
     """What a view has of a key."""
 
     columns: tuple[ResultColumn, ...]
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
     """One, or one for each window; none if the key is not there."""
     offsets: Mapping[int, int]
     """Of each partition that was looked at: every record before it is reflected."""
@@ -174,7 +176,7 @@ class Views(Protocol):
 class ChangeLog(Protocol):
     """Keeps what the catalog has decided."""
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[CatalogChange]) -> None:
         """Write changes, all of them or none."""
 
 
@@ -196,7 +198,7 @@ class OutRecord:
     timestamp_ms: int | None = None
 
 
-class Cluster(Protocol):
+class StatementCluster(Protocol):
     """The broker, as far as statements need it."""
 
     def topics(self) -> Sequence[TopicSummary]:

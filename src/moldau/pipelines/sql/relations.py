@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class RelationKind(StrEnum):
     """What a topic is read as."""
 
     STREAM = "STREAM"
@@ -36,7 +36,7 @@ class Relation:
     """A topic that was declared as a stream or a table."""
 
     name: str
-    kind: Kind
+    kind: RelationKind
     topic: str
     columns: tuple[Column, ...]
     format: str = "json"

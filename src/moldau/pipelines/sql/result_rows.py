@@ -4,10 +4,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from moldau.pipelines.sql.ports import Row
+from moldau.pipelines.sql.ports import ResultRow
 
 
-def rows_of(batch: pa.RecordBatch) -> list[Row]:
+def rows_of(batch: pa.RecordBatch) -> list[ResultRow]:
     """Return the rows of a batch; maps are dicts."""
     columns = [
         [_value(each, field.type) for each in values.to_pylist()]

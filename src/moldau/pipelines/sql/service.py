@@ -9,21 +9,21 @@ from typing import Final
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql import choosing, showing
-from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged, listing
+from moldau.pipelines.sql.answers import SettingsChanged, StatementAnswer, StatementMessage, listing
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog import commands
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
+    CatalogEffect,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
-    Effect,
     EnsureTopic,
     StartQuery,
     StopQuery,
 )
-from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
 from moldau.pipelines.sql.insert_values import records_of
 from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.language.parsing import parse
@@ -47,16 +47,16 @@ from moldau.pipelines.sql.language.statements import (
 )
 from moldau.pipelines.sql.ports import (
     ChangeLog,
-    Cluster,
     Engine,
     Printer,
     Runner,
     RunState,
     RunStatus,
+    StatementCluster,
     ViewRows,
     Views,
 )
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 from moldau.pipelines.sql.session import Session
 
 OPENING_POLL_SECONDS: Final = 0.1
@@ -66,7 +66,7 @@ OPENING_POLL_SECONDS: Final = 0.1
 class Ports:
     """Who does what the service decides."""
 
-    cluster: Cluster
+    cluster: StatementCluster
     runner: Runner
     views: Views
     printer: Printer
@@ -96,7 +96,7 @@ class Service:
         self._opened = threading.Event()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> CatalogSnapshot:
         """Return what is defined now."""
         return self._snapshot
 
@@ -112,13 +112,15 @@ class Service:
         """
         self._catalog = catalog
         snapshot = self._snapshot = catalog.snapshot()
-        self._ports.views.keep(snapshot.relations(Kind.TABLE))
+        self._ports.views.keep(snapshot.relations(RelationKind.TABLE))
         for query in snapshot.queries.values():
             if query.is_running:
                 self._ports.runner.start(query, snapshot)
         self._opened.set()
 
-    def execute(self, statement: Statement, session: Session, asker: Asker) -> Iterator[Answer]:
+    def execute(
+        self, statement: Statement, session: Session, asker: Asker
+    ) -> Iterator[StatementAnswer]:
         """Yield a statement's answers; whoever gets a result reads it before going on."""
         match statement:
             case Select():
@@ -142,7 +144,7 @@ class Service:
             case InsertValues():
                 yield self._insert_values(statement)
             case _:
-                yield Message(self._change(statement, session, asker))
+                yield StatementMessage(self._change(statement, session, asker))
 
     def view(self, table: Relation, key: object, start: str | None, until: str | None) -> ViewRows:
         """Return what the view of a table has of a key."""
@@ -153,12 +155,12 @@ class Service:
             return RunStatus(RunState.STARTING if self._is_owner else RunState.RESTING)
         return self._ports.runner.status(query_id)
 
-    def _show(self, what: Shown) -> Answer:
+    def _show(self, what: Shown) -> StatementAnswer:
         match what:
             case Shown.STREAMS:
-                return showing.show_relations(self.snapshot, Kind.STREAM)
+                return showing.show_relations(self.snapshot, RelationKind.STREAM)
             case Shown.TABLES:
-                return showing.show_relations(self.snapshot, Kind.TABLE)
+                return showing.show_relations(self.snapshot, RelationKind.TABLE)
             case Shown.TOPICS:
                 return showing.show_topics(self.snapshot, self._ports.cluster.topics())
             case Shown.QUERIES:
@@ -193,7 +195,7 @@ class Service:
             *plan.text.splitlines(),
         ]
 
-    def _insert_values(self, statement: InsertValues) -> Message:
+    def _insert_values(self, statement: InsertValues) -> StatementMessage:
         relation = self.snapshot.find(statement.name)
         if relation is None:
             known = [each.name for each in self.snapshot.relations()]
@@ -202,7 +204,9 @@ class Service:
         records = records_of(statement, relation)
         self._ports.cluster.write(relation.topic, records)
         count = len(records)
-        return Message(f"{count} row{'s' if count != 1 else ''} inserted into {relation.name}")
+        return StatementMessage(
+            f"{count} row{'s' if count != 1 else ''} inserted into {relation.name}"
+        )
 
     # What changes the catalog.
 
@@ -227,13 +231,13 @@ class Service:
                 self._snapshot = self._catalog.snapshot()
             return decision.message + self._do_after(decision)
 
-    def _command(self, statement: Statement, session: Session) -> commands.Command:
+    def _command(self, statement: Statement, session: Session) -> commands.CatalogCommand:
         match statement:
             case CreateSource():
                 relation = relation_of(statement)
                 return commands.Declare(relation, statement.text, statement.if_not_exists)
             case CreateAs():
-                return commands.CreateAs(
+                return commands.CreateAsCommand(
                     self._sink_of(statement, session),
                     statement.text,
                     tuple(each.name for each in statement.query.tables),
@@ -242,15 +246,15 @@ class Service:
                 )
             case InsertSelect():
                 sources = tuple(each.name for each in statement.query.tables)
-                return commands.InsertSelect(
+                return commands.InsertSelectCommand(
                     statement.name, statement.text, sources, dict(session.values)
                 )
             case Drop():
-                return commands.Drop(
+                return commands.DropCommand(
                     statement.kind, statement.name, statement.if_exists, statement.delete_topic
                 )
             case Terminate():
-                return commands.Terminate(statement.query_id)
+                return commands.TerminateCommand(statement.query_id)
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")
 
@@ -272,12 +276,12 @@ class Service:
             said.partitions,
         )
 
-    def _do_after(self, decision: Decision) -> str:
+    def _do_after(self, decision: CatalogDecision) -> str:
         """Do what is decided and recorded, all of it; return what went wrong, to be told."""
         works: list[Callable[[], None]] = []
         if decision.records:
             # Before a topic goes, nobody follows it any more.
-            tables = self.snapshot.relations(Kind.TABLE)
+            tables = self.snapshot.relations(RelationKind.TABLE)
             works.append(partial(self._ports.views.keep, tables))
         works += [partial(self._perform, effect) for effect in decision.after]
         failures = []
@@ -288,7 +292,7 @@ class Service:
                 failures.append(str(error))
         return "".join(f"; but {each}" for each in failures)
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: CatalogEffect) -> None:
         ports = self._ports
         match effect:
             case EnsureTopic(relation, may_create):

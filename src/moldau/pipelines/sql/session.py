@@ -8,7 +8,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.names import close_matches
 
 
-class SettingError(PipelineError):
+class SessionSettingError(PipelineError):
     """A setting that does not exist, or a value that it cannot have."""
 
 
@@ -26,7 +26,7 @@ ENGINE: Final = "sql.engine"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SessionSetting:
     """A setting of sessions."""
 
     default: str
@@ -34,14 +34,14 @@ class Setting:
     about: str
 
 
-SETTINGS: Final[Mapping[str, Setting]] = {
-    AUTO_OFFSET_RESET: Setting(
+SETTINGS: Final[Mapping[str, SessionSetting]] = {
+    AUTO_OFFSET_RESET: SessionSetting(
         "latest",
         _one_of("earliest", "latest"),
         "where EMIT CHANGES and PRINT begin; if it is set, also queries that run for ever, "
         "which begin at earliest otherwise",
     ),
-    ENGINE: Setting(
+    ENGINE: SessionSetting(
         "auto",
         _one_of("auto", "local", "spark"),
         "who answers a SELECT that ends: auto chooses",
@@ -61,12 +61,12 @@ class Session:
         return self.values.get(name, SETTINGS[name].default)
 
     def set(self, name: str, value: str) -> "Session":
-        """Return a session with a setting changed; `SettingError` if there is no such thing."""
+        """Return a session with a setting changed; `SessionSettingError` if there is none."""
         setting = _known(name)
         try:
             return Session({**self.values, name.lower(): setting.check(value)})
         except ValueError as error:
-            raise SettingError(f"SET '{name}'='{value}': {error}") from None
+            raise SessionSettingError(f"SET '{name}'='{value}': {error}") from None
 
     def unset(self, name: str) -> "Session":
         """Return a session where a setting has its default."""
@@ -82,9 +82,9 @@ class Session:
         return session
 
 
-def _known(name: str) -> Setting:
+def _known(name: str) -> SessionSetting:
     setting = SETTINGS.get(name.lower())
     if setting is None:
         close = close_matches(name, SETTINGS) or f": there are {', '.join(SETTINGS)}"
-        raise SettingError(f"there is no setting {name}{close}")
+        raise SessionSettingError(f"there is no setting {name}{close}")
     return setting

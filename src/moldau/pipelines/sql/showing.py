@@ -3,29 +3,34 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from moldau.pipelines.sql.answers import Answer, listing
+from moldau.pipelines.sql.answers import StatementAnswer, listing
 from moldau.pipelines.sql.catalog.catalog import CatalogError
-from moldau.pipelines.sql.catalog.definitions import Definition, PersistentQuery, Snapshot, folded
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+    folded,
+)
 from moldau.pipelines.sql.language.names import close_matches
-from moldau.pipelines.sql.ports import Row, RunStatus, TopicSummary
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.ports import ResultRow, RunStatus, TopicSummary
+from moldau.pipelines.sql.relations import Relation, RelationKind
 
 Ask = Callable[[str], RunStatus]
 """Tells how a query runs."""
 
 
-def show_relations(snapshot: Snapshot, kind: Kind) -> Answer:
+def show_relations(snapshot: CatalogSnapshot, kind: RelationKind) -> StatementAnswer:
     """`SHOW STREAMS`, `SHOW TABLES`."""
     names = dict.fromkeys(("name", "topic", "key", "format"), "string")
     return listing(names, map(_relation_row, snapshot.relations(kind)))
 
 
-def _relation_row(relation: Relation) -> Row:
+def _relation_row(relation: Relation) -> ResultRow:
     keys = ", ".join(each.name for each in relation.keys)
     return (relation.name, relation.topic, keys or None, relation.format)
 
 
-def show_topics(snapshot: Snapshot, topics: Sequence[TopicSummary]) -> Answer:
+def show_topics(snapshot: CatalogSnapshot, topics: Sequence[TopicSummary]) -> StatementAnswer:
     """`SHOW TOPICS`; those of the broker and of this server are nobody's business."""
     names = {"topic": "string", "partitions": "int", "replicas": "int", "relations": "string"}
     rows = [
@@ -41,7 +46,7 @@ def show_topics(snapshot: Snapshot, topics: Sequence[TopicSummary]) -> Answer:
     return listing(names, rows)
 
 
-def show_queries(snapshot: Snapshot, ask: Ask) -> Answer:
+def show_queries(snapshot: CatalogSnapshot, ask: Ask) -> StatementAnswer:
     """`SHOW QUERIES`."""
     names = {
         "query": "string",
@@ -55,21 +60,23 @@ def show_queries(snapshot: Snapshot, ask: Ask) -> Answer:
     return listing(names, [_query_row(each, ask) for each in queries])
 
 
-def _query_row(query: PersistentQuery, ask: Ask) -> Row:
+def _query_row(query: PersistentQuery, ask: Ask) -> ResultRow:
     status = ask(query.id) if query.is_running else None
     state = query.desired if status is None else status.state
     lag, error = (None, None) if status is None else (status.lag, status.last_error)
     return (query.id, str(state), query.sink, lag, error, in_one_line(query.statement))
 
 
-def describe(snapshot: Snapshot, name: str, ask: Ask, *, extended: bool) -> Iterator[Answer]:
+def describe(
+    snapshot: CatalogSnapshot, name: str, ask: Ask, *, extended: bool
+) -> Iterator[StatementAnswer]:
     """`DESCRIBE [EXTENDED]`."""
     definition = snapshot.definitions.get(folded(name))
     if definition is None:
         known = [each.name for each in snapshot.relations()]
         raise CatalogError(f"there is no stream or table {name}{close_matches(name, known)}")
     relation = definition.relation
-    key = "PRIMARY KEY" if relation.kind is Kind.TABLE else "KEY"
+    key = "PRIMARY KEY" if relation.kind is RelationKind.TABLE else "KEY"
     yield listing(
         dict.fromkeys(("column", "type", "key"), "string"),
         [(each.name, each.type, key if each.is_key else None) for each in relation.columns],
@@ -80,10 +87,10 @@ def describe(snapshot: Snapshot, name: str, ask: Ask, *, extended: bool) -> Iter
         )
         involved = {each.id: each for each in snapshot.readers(name)}
         involved |= {each.id: each for each in snapshot.writers(name)}
-        yield show_queries(Snapshot(snapshot.definitions, involved), ask)
+        yield show_queries(CatalogSnapshot(snapshot.definitions, involved), ask)
 
 
-def _properties(snapshot: Snapshot, definition: Definition) -> Iterator[Row]:
+def _properties(snapshot: CatalogSnapshot, definition: Definition) -> Iterator[ResultRow]:
     relation = definition.relation
     yield ("name", relation.name)
     yield ("kind", str(relation.kind))

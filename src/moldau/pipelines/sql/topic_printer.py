@@ -7,7 +7,7 @@ from typing import Final
 from moldau import Consumer, Record
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.statements import Print
-from moldau.pipelines.sql.ports import Result, ResultColumn, Row
+from moldau.pipelines.sql.ports import Result, ResultColumn, ResultRow
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 
 POLL_MS: Final = 250
@@ -45,7 +45,7 @@ class TopicPrinter:
         return Result(COLUMNS, _batches(consumer, statement, asker), "server")
 
 
-def _batches(consumer: Consumer, statement: Print, asker: Asker) -> Iterator[Sequence[Row]]:
+def _batches(consumer: Consumer, statement: Print, asker: Asker) -> Iterator[Sequence[ResultRow]]:
     seen = shown = 0
     with consumer:
         while not asker.is_cancelled:
@@ -63,7 +63,7 @@ def _batches(consumer: Consumer, statement: Print, asker: Asker) -> Iterator[Seq
                 return
 
 
-def _row(record: Record) -> Row:
+def _row(record: Record) -> ResultRow:
     time = datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
     return (time, record.partition, record.offset, as_text(record.key), as_text(record.value))
 

@@ -21,7 +21,7 @@ LAG: Final = "min.compaction.lag.ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OffsetSpan:
     """Offsets of one partition, from `start` up to and without `end`."""
 
     key: TopicPartition
@@ -45,7 +45,7 @@ def assign_topic(consumer: Consumer, topic: str) -> list[TopicPartition]:
     return sorted(consumer.assignment)
 
 
-def find_spans(consumer: Consumer, topic: str, as_of: AsOf | None) -> list[Span]:
+def find_spans(consumer: Consumer, topic: str, as_of: AsOf | None) -> list[OffsetSpan]:
     """Return what to read of a topic's partitions, which are assigned already.
 
     `PipelineError` if what was there is deleted, or if it is not there yet.
@@ -54,7 +54,7 @@ def find_spans(consumer: Consumer, topic: str, as_of: AsOf | None) -> list[Span]
     starts, ends = consumer.beginning_offsets(keys), consumer.end_offsets(keys)
     match as_of:
         case None:
-            return [Span(key, starts[key], ends[key]) for key in keys]
+            return [OffsetSpan(key, starts[key], ends[key]) for key in keys]
         case AsOfTime():
             cut = _first_from(consumer, ends, as_of.ms)
             for key in keys:
@@ -76,11 +76,16 @@ def find_spans(consumer: Consumer, topic: str, as_of: AsOf | None) -> list[Span]
                     raise PipelineError(
                         f"VERSION AS OF offset {cut[key]}: partition {key} ends at {ends[key]}"
                     )
-    return [Span(key, starts[key], max(cut[key], starts[key])) for key in keys]
+    return [OffsetSpan(key, starts[key], max(cut[key], starts[key])) for key in keys]
 
 
 def check_compaction(
-    admin: Admin, consumer: Consumer, topic: str, as_of: AsOf, spans: Sequence[Span], now_ms: int
+    admin: Admin,
+    consumer: Consumer,
+    topic: str,
+    as_of: AsOf,
+    spans: Sequence[OffsetSpan],
+    now_ms: int,
 ) -> None:
     """Refuse a table of which compaction may have taken rows that were there at that time.
 

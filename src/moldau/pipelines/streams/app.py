@@ -29,7 +29,7 @@ from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
 from moldau.pipelines.streams.sources import (
-    Cluster,
+    ClusterOptions,
     check_format,
     check_metadata,
     load_rows,
@@ -78,7 +78,7 @@ class App:
         self._master = run.master or master
         self._on_error = _check_on_error(on_error)
         self._spark_configs = {k: v for k, v in texts.items() if not k.startswith(PREFIX)}
-        self._cluster = Cluster(
+        self._cluster = ClusterOptions(
             self.bootstrap, {k: v for k, v in texts.items() if k.startswith(PREFIX)}
         )
         self._spark: SparkSession | None = None

@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class CheckpointOwner:
     """The query that a checkpoint belongs to, as it was when the checkpoint was made."""
 
     app: str
@@ -63,7 +63,7 @@ class Checkpoints:
         One that the query cannot go on from is refused. Of a checkpoint elsewhere, the note is on
         this machine.
         """
-        now = Owner(
+        now = CheckpointOwner(
             self.app_name,
             query.name,
             query.topic,
@@ -157,17 +157,17 @@ def check_name(what: str, name: str) -> str:
     return name
 
 
-def read_owner(path: Path) -> Owner:
+def read_owner(path: Path) -> CheckpointOwner:
     """Read whose checkpoint it is."""
     try:
         found = json.loads(path.read_text())
         lists = {name: tuple(found[name]) for name in ("reads", "state")}
-        return Owner(**{**found, **lists})
+        return CheckpointOwner(**{**found, **lists})
     except (ValueError, TypeError, KeyError):
         raise PipelineError(f"{path} cannot be read: delete the folder to begin anew") from None
 
 
-def describe_difference(before: Owner, now: Owner) -> str:
+def describe_difference(before: CheckpointOwner, now: CheckpointOwner) -> str:
     """Return in a few words what has changed first."""
     names = {
         "app": "belongs to app {0}, not {1}",

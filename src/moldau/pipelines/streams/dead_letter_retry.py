@@ -34,20 +34,20 @@ SILENCE_SECONDS_MAX: Final = 60.0
 Headers = Sequence[tuple[str, bytes | None]]
 
 
-class Origin(NamedTuple):
+class RecordOrigin(NamedTuple):
     """Where a record was before it became a dead letter, and the headers that it had."""
 
     topic: str
     headers: Headers
 
 
-def find_origin(headers: Headers) -> Origin | None:
+def find_origin(headers: Headers) -> RecordOrigin | None:
     """Read the headers of a dead letter; None if it is another record."""
     had, added = headers[: -len(DEAD_LETTER_HEADERS)], headers[-len(DEAD_LETTER_HEADERS) :]
     if tuple(name for name, _ in added) != DEAD_LETTER_HEADERS:
         return None
     topic = dict(added)[TOPIC]
-    return None if not topic else Origin(topic.decode(errors="replace"), had)
+    return None if not topic else RecordOrigin(topic.decode(errors="replace"), had)
 
 
 def retry_group(letters_topic: str, topic: str) -> str:
@@ -129,7 +129,7 @@ class _Retry:
                 self._producer.send_offsets(done, retry_group(self._letters_topic, topic))
         self.counts.update(origin.topic for _, origin in due)
 
-    def _is_due(self, letter: "Record", origin: Origin) -> bool:
+    def _is_due(self, letter: "Record", origin: RecordOrigin) -> bool:
         if self._topic not in (None, origin.topic):
             return False
         if origin.topic not in self._done:

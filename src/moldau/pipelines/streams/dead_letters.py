@@ -16,7 +16,7 @@ from moldau.pipelines.streams.dead_letter_headers import (
 from moldau.pipelines.streams.declared import Query, Source
 from moldau.pipelines.streams.outputs import explain
 from moldau.pipelines.streams.run_options import RunOptions
-from moldau.pipelines.streams.sources import Cluster, load_undecodable
+from moldau.pipelines.streams.sources import ClusterOptions, load_undecodable
 
 
 def find_dead_letter_sources(sources: Iterable[Source]) -> tuple[Source, ...]:
@@ -26,7 +26,7 @@ def find_dead_letter_sources(sources: Iterable[Source]) -> tuple[Source, ...]:
 
 
 def make_dead_letter_query(
-    app_name: str, spark: SparkSession, cluster: Cluster, sources: tuple[Source, ...]
+    app_name: str, spark: SparkSession, cluster: ClusterOptions, sources: tuple[Source, ...]
 ) -> Query:
     """Return the query for these sources: a query has one sink, so it is one of its own."""
     letters = [

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import SparkPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +56,7 @@ class Query:
     emit: Emit
     mode: Mode
     """Spark's output mode."""
-    plan: Plan
+    plan: SparkPlan
     """What is read, and what is kept in state."""
     sources: tuple[Source, ...]
     """Those of the app that it reads."""

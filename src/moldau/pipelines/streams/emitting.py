@@ -2,14 +2,14 @@
 
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import EMITS, Emit, Mode
-from moldau.pipelines.streams.plan_text import CUSTOM, Plan
+from moldau.pipelines.streams.plan_text import CUSTOM, SparkPlan
 
 
 class GrowingStateWarning(UserWarning):
     """A query whose state has no end."""
 
 
-def choose_emit(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
+def choose_emit(plan: SparkPlan, emit: Emit | None) -> tuple[Emit, Mode]:
     """Return what a query emits, and Spark's mode for that; an error says what cannot be had.
 
     Without an aggregate every row is written as it comes, once: in this it is final. Whoever says
@@ -29,7 +29,7 @@ def choose_emit(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
     return chosen, "update"
 
 
-def _emit_kept(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
+def _emit_kept(plan: SparkPlan, emit: Emit | None) -> tuple[Emit, Mode]:
     if emit == "final":
         raise PipelineError(
             "emit=final: an aggregate with a ttl gives results whenever rows come, and none of "
@@ -43,7 +43,7 @@ def _emit_kept(plan: Plan, emit: Emit | None) -> tuple[Emit, Mode]:
     return "changes", "append"
 
 
-def _check_final(plan: Plan) -> None:
+def _check_final(plan: SparkPlan) -> None:
     if not plan.is_windowed:
         raise PipelineError(
             "emit=final: without a watermark nothing is ever final; give app.stream event_time and "
@@ -51,7 +51,7 @@ def _check_final(plan: Plan) -> None:
         )
 
 
-def _check_changes(plan: Plan) -> None:
+def _check_changes(plan: SparkPlan) -> None:
     if plan.has_sessions:
         raise PipelineError(
             'emit=changes: Spark gives session windows only when they are over; use emit="final", '
@@ -66,7 +66,7 @@ def _check_changes(plan: Plan) -> None:
         )
 
 
-def describe_growth(plan: Plan) -> str | None:
+def describe_growth(plan: SparkPlan) -> str | None:
     """Return what to tell about a query whose state grows for ever, None if it does not."""
     if plan.groupings and not plan.is_windowed:
         return (

@@ -6,13 +6,13 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import SparkPlan
 
 _ENABLED: Final = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 @contextmanager
-def idle_batches_of(spark: SparkSession, plan: Plan, *, once: bool) -> Iterator[None]:
+def idle_batches_of(spark: SparkSession, plan: SparkPlan, *, once: bool) -> Iterator[None]:
     """Have a query that is started here run batches without rows only if it needs them.
 
     For a timer that a user has set by the clock it does. Aggregates with a ttl do not: what has

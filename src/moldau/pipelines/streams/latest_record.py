@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a record is in its topic, and when it was written."""
 
     partition: int
@@ -20,14 +20,14 @@ class LatestRecord:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[Place, str | None]] = {}
+        self._rows: dict[int, tuple[RecordPlace, str | None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
     def see(self, place: Mapping[str, int], row: str | None) -> None:
         """Take a record; a null row is a tombstone."""
-        new = Place(**place)
+        new = RecordPlace(**place)
         known = self._rows.get(new.partition)
         if known is None or new.offset > known[0].offset:
             self._rows[new.partition] = new, row

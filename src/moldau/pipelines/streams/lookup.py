@@ -19,7 +19,7 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.json_rows import read_json
 from moldau.pipelines.streams.key_bytes import encode_key, partition_of
-from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.sources import ClusterOptions
 from moldau.pipelines.views.announcing import find_addresses
 from moldau.pipelines.views.asking import find_served, key_text
 
@@ -28,7 +28,7 @@ class Lookup:
     """Looks for keys of one topic, each in the partition that it belongs to."""
 
     def __init__(
-        self, cluster: Cluster, source: Source, key: StructType, value: StructType
+        self, cluster: ClusterOptions, source: Source, key: StructType, value: StructType
     ) -> None:
         self._source = source
         self.key_types = {each.name: each.dataType.simpleString() for each in key.fields}

@@ -10,10 +10,10 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Written
-from moldau.pipelines.streams.plan_text import Plan, read_plan
+from moldau.pipelines.streams.plan_text import SparkPlan, read_plan
 
 
-def explain(rows: DataFrame) -> Plan:
+def explain(rows: DataFrame) -> SparkPlan:
     """Return what a stream of rows does."""
     if not rows.isStreaming:
         raise PipelineError(

@@ -22,7 +22,7 @@ KEPT: Final = "kept by app.aggregate: "
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SparkPlan:
     """What of a query's plan decides how it can run, and what its checkpoint is good for."""
 
     topics: tuple[str, ...]
@@ -64,14 +64,14 @@ class _Node:
     rest: str
 
 
-def read_plan(explained: str) -> Plan:
+def read_plan(explained: str) -> SparkPlan:
     """Read the text of `DataFrame.explain(extended=True)`."""
     found = _ANALYSED.search(explained)
     nodes = list(filter(None, map(_read_node, found[1].splitlines()))) if found else []
     places = [place for place in range(len(nodes)) if _has_state(nodes, place)]
     stateful = [nodes[place] for place in places]
     custom = [node.rest for node in stateful if node.name.startswith(CUSTOM)]
-    return Plan(
+    return SparkPlan(
         topics=tuple(topic for node in nodes for topic in _topics(node)),
         state=tuple(_signature(nodes, place) for place in places),
         groupings=tuple(_grouping(node) for node in stateful if node.name == "Aggregate"),

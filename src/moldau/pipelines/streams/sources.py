@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from moldau.pipelines.connector.options import SERVERS
 from moldau.pipelines.connector.source_options import read_source_options
-from moldau.pipelines.decoding.batches import OnError as DecodeErrors
+from moldau.pipelines.decoding.batches import OnDecodingError as DecodeErrors
 from moldau.pipelines.decoding.formats import FORMATS
 from moldau.pipelines.decoding.json_columns import decode_json
 from moldau.pipelines.decoding.spark_types import words_of
@@ -31,7 +31,7 @@ WITH_SCHEMA: Final = ("avro", "protobuf")
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterOptions:
     """Where topics are, and how to speak to it: options of the connector."""
 
     bootstrap: str
@@ -89,7 +89,7 @@ def check_metadata(metadata: bool | Sequence[str]) -> tuple[str, ...]:  # noqa: 
 
 def load_rows(
     spark: SparkSession,
-    cluster: Cluster,
+    cluster: ClusterOptions,
     source: Source,
     run: RunOptions,
     columns: Sequence[str] = (),
@@ -127,7 +127,7 @@ def decode_errors(source: Source) -> DecodeErrors:
 
 
 def load_undecodable(
-    spark: SparkSession, cluster: Cluster, source: Source, run: RunOptions
+    spark: SparkSession, cluster: ClusterOptions, source: Source, run: RunOptions
 ) -> DataFrame:
     """Return the records that do not decode, as they came, each with its `reason`."""
     return load_records(spark, cluster, source, run, "only", ("key", "value", *PLACE, "headers"))
@@ -135,7 +135,7 @@ def load_undecodable(
 
 def load_records(
     spark: SparkSession,
-    cluster: Cluster,
+    cluster: ClusterOptions,
     source: Source,
     run: RunOptions,
     errors: DecodeErrors,

@@ -17,7 +17,7 @@ from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.streams.idle_batches import idle_batches_of
 from moldau.pipelines.streams.refusals import explain_refusal
-from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.sources import ClusterOptions
 from moldau.pipelines.streams.waves import in_waves
 from moldau.protocol.errors import ErrorCode
 
@@ -82,7 +82,7 @@ def check_place(spark: "SparkSession", checkpoints: Checkpoints) -> None:
 
 
 def start_stream(
-    query: Query, cluster: Cluster, checkpoints: Checkpoints, *, once: bool
+    query: Query, cluster: ClusterOptions, checkpoints: Checkpoints, *, once: bool
 ) -> "StreamingQuery":
     """Have Spark run a query: until it has read what is there, or until it is stopped."""
     options = {**cluster.options, "topic": query.topic}

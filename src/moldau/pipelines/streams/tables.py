@@ -15,7 +15,12 @@ from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.lookup import Lookup
 from moldau.pipelines.streams.packing import pack
 from moldau.pipelines.streams.run_options import RunOptions
-from moldau.pipelines.streams.sources import Cluster, decode_errors, key_columns, load_records
+from moldau.pipelines.streams.sources import (
+    ClusterOptions,
+    decode_errors,
+    key_columns,
+    load_records,
+)
 from moldau.pipelines.views.at_hand import find_at_hand
 
 IS_DELETED: Final = "is_deleted"
@@ -80,7 +85,7 @@ class Table(ABC):
 class TopicTable(Table):
     """A topic as a table."""
 
-    def __init__(self, spark: SparkSession, cluster: Cluster, source: Source) -> None:
+    def __init__(self, spark: SparkSession, cluster: ClusterOptions, source: Source) -> None:
         if source.key_schema is None:
             raise PipelineError(
                 f'topic {source.topic}: a table needs a key; name its columns: key="id string"'

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from moldau.pipelines.supervision.restarts import Ended, Running, Starting, State, Waiting
+from moldau.pipelines.supervision.restarts import Ended, RestartState, Running, Starting, Waiting
 
 Word = Literal["starting", "running", "waiting", "failed", "stopped"]
 
@@ -115,7 +115,7 @@ def _offsets(value: Any) -> Mapping[str, Mapping[str, int]]:
 
 def status_of(
     name: str,
-    state: State,
+    state: RestartState,
     now: float,
     *,
     restarts: int = 0,

@@ -68,21 +68,21 @@ class Ended:
     reason: str | None = None
 
 
-State: TypeAlias = Starting | Running | Waiting | Ended
+RestartState: TypeAlias = Starting | Running | Waiting | Ended
 
 
 # Effects.
 
 
 @dataclass(frozen=True, slots=True)
-class StartQuery:
+class StartRun:
     """Start it; then say `started` or `failed`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class StopQuery:
+class StopRun:
     """Stop it; then say `ended`."""
 
     name: str
@@ -96,7 +96,7 @@ class Report:
     line: str
 
 
-Effect: TypeAlias = StartQuery | StopQuery | Report
+RestartEffect: TypeAlias = StartRun | StopRun | Report
 
 
 class Restarts:
@@ -108,12 +108,12 @@ class Restarts:
     def __init__(self, names: Iterable[str], policy: Policy, chance: Callable[[], float]) -> None:
         self._policy = policy
         self._chance = chance
-        self._states: dict[str, State] = dict.fromkeys(names, Starting())
+        self._states: dict[str, RestartState] = dict.fromkeys(names, Starting())
         self._failures = dict.fromkeys(self._states, 0)
         self._is_stopping = False
 
     @property
-    def states(self) -> Mapping[str, State]:
+    def states(self) -> Mapping[str, RestartState]:
         """How each query is."""
         return MappingProxyType(self._states)
 
@@ -129,23 +129,23 @@ class Restarts:
             state.reason is None for state in self._states.values() if isinstance(state, Ended)
         )
 
-    def begin(self) -> list[Effect]:
+    def begin(self) -> list[RestartEffect]:
         """Start all."""
-        return [StartQuery(name) for name in self._states]
+        return [StartRun(name) for name in self._states]
 
-    def started(self, name: str, now: float) -> list[Effect]:
+    def started(self, name: str, now: float) -> list[RestartEffect]:
         """A query runs."""
         assert isinstance(self._states[name], Starting)
         self._states[name] = Running(now)
-        return [StopQuery(name)] if self._is_stopping else []
+        return [StopRun(name)] if self._is_stopping else []
 
-    def ended(self, name: str) -> list[Effect]:
+    def ended(self, name: str) -> list[RestartEffect]:
         """A query has come to its end, was stopped, or was not started because all stop."""
         assert isinstance(self._states[name], Starting | Running)
         self._states[name] = Ended()
         return []
 
-    def failed(self, name: str, failure: Failure, now: float) -> list[Effect]:
+    def failed(self, name: str, failure: Failure, now: float) -> list[RestartEffect]:
         """A query could not be started, or broke off."""
         state = self._states[name]
         assert isinstance(state, Starting | Running)
@@ -162,23 +162,23 @@ class Restarts:
         self._states[name] = Waiting(now + wait, failure.line)
         return [Report(name, f"{failure.line.rstrip('.')}; it starts again in {wait:.1f} s")]
 
-    def tick(self, now: float) -> list[Effect]:
+    def tick(self, now: float) -> list[RestartEffect]:
         """Start those again whose time has come."""
-        effects: list[Effect] = []
+        effects: list[RestartEffect] = []
         for name, state in self._states.items():
             if isinstance(state, Waiting) and state.until <= now:
                 self._states[name] = Starting()
-                effects.append(StartQuery(name))
+                effects.append(StartRun(name))
         return effects
 
-    def stop(self) -> list[Effect]:
+    def stop(self) -> list[RestartEffect]:
         """Have all queries stop, and start none any more."""
         self._is_stopping = True
-        effects: list[Effect] = []
+        effects: list[RestartEffect] = []
         for name, state in self._states.items():
             match state:
                 case Running():
-                    effects.append(StopQuery(name))
+                    effects.append(StopRun(name))
                 case Waiting():
                     self._states[name] = Ended()
                 case Starting() | Ended():

@@ -18,12 +18,12 @@ from moldau.pipelines.supervision.progress import (
 from moldau.pipelines.supervision.restarts import (
     LIVE,
     ONCE,
-    Effect,
     Policy,
     Report,
+    RestartEffect,
     Restarts,
-    StartQuery,
-    StopQuery,
+    StartRun,
+    StopRun,
 )
 
 if TYPE_CHECKING:
@@ -89,17 +89,17 @@ class Supervisor:
         self._show()
         return self._restarts.is_fine
 
-    def _perform(self, effects: Iterable[Effect]) -> None:
+    def _perform(self, effects: Iterable[RestartEffect]) -> None:
         for effect in effects:
             match effect:
-                case StartQuery(name):
+                case StartRun(name):
                     self._perform(self._start_query(name))
-                case StopQuery(name):
+                case StopRun(name):
                     self._perform(self._stop_query(name))
                 case Report(name, line):
                     self._audience.report(name, line)
 
-    def _start_query(self, name: str) -> list[Effect]:
+    def _start_query(self, name: str) -> list[RestartEffect]:
         if self._stop_asked.is_set():
             return self._restarts.ended(name)
         try:
@@ -108,7 +108,7 @@ class Supervisor:
             return self._fail(name, error)
         return self._restarts.started(name, time.monotonic())
 
-    def _stop_query(self, name: str) -> list[Effect]:
+    def _stop_query(self, name: str) -> list[RestartEffect]:
         try:
             self._watched[name].stop()
         except Exception as error:  # noqa: BLE001 - whatever it is, the other queries stop, too
@@ -122,11 +122,11 @@ class Supervisor:
         error = watched.query.exception()
         self._perform(self._end(name) if error is None else self._fail(name, error))
 
-    def _end(self, name: str) -> list[Effect]:
+    def _end(self, name: str) -> list[RestartEffect]:
         self._let_go(name)
         return self._restarts.ended(name)
 
-    def _fail(self, name: str, error: Exception) -> list[Effect]:
+    def _fail(self, name: str, error: Exception) -> list[RestartEffect]:
         failure = failure_of(error)
         self._audience.explain(failure)
         self._let_go(name)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeyedRow:
     """The latest record of a key."""
 
     key: Mapping[str, Any]
@@ -19,10 +19,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ViewAnswer:
     """A key's row, and how much of the topic the answer knows."""
 
-    row: Row | None
+    row: KeyedRow | None
     """None if the key is not there, or was deleted."""
     partition: int | None
     """The row's; of a key without one, that which it would be in, None while that is not known."""
@@ -33,17 +33,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ViewAnswers:
     """Some rows, in the order of their keys and windows."""
 
-    rows: list[Row]
+    rows: list[KeyedRow]
     offsets: Mapping[int, int]
     """Of each partition: every record before its offset was seen."""
     caught_up: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ViewProgress:
     """How far a view has come."""
 
     positions: Mapping[int, int]

@@ -19,7 +19,7 @@ from moldau.client.cluster import Topic
 from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import ClientError, KafkaError
 from moldau.kernel.ids import TopicPartition
-from moldau.pipelines.views.answers import Progress
+from moldau.pipelines.views.answers import ViewProgress
 from moldau.pipelines.views.ends import Ends
 from moldau.pipelines.views.store import Store
 from moldau.pipelines.views.store_file import Say, is_damage
@@ -87,11 +87,11 @@ class Follower:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def progress(self) -> Progress:
+    def progress(self) -> ViewProgress:
         """Return how far it has come."""
         positions = self._store.positions
         reached = self.has_caught_up(positions)
-        return Progress(positions, self.ends.offsets, reached, self.skipped_count, self.error)
+        return ViewProgress(positions, self.ends.offsets, reached, self.skipped_count, self.error)
 
     def has_caught_up(self, positions: Mapping[int, int]) -> bool:
         """Whether these positions are behind all that could be read a moment ago."""

@@ -7,13 +7,13 @@ from typing import Final
 from moldau.client.sync_consumer import Consumer
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.streams.key_bytes import partition_of
-from moldau.pipelines.views.answers import Answers, Row
+from moldau.pipelines.views.answers import KeyedRow, ViewAnswers
 from moldau.pipelines.views.key_shape import KeyShape, Spot, to_us
 
 POLL_MS: Final = 500
 READ: Final = {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Is told how many offsets were read, and of how many."""
 
 
@@ -24,14 +24,14 @@ def scan_key(
     key: object,
     start: datetime | str | None = None,
     until: datetime | str | None = None,
-    progress: Progress = lambda _done, _total: None,
-) -> Answers:
+    progress: OnProgress = lambda _done, _total: None,
+) -> ViewAnswers:
     """Return a key's row, or those of its windows that begin in a range.
 
     A windowed key's windows are in all partitions. Any other is looked for where Kafka's clients
     put it: who partitions otherwise finds it only in a view.
     """
-    found: dict[Spot, Row | None] = {}
+    found: dict[Spot, KeyedRow | None] = {}
     wanted = shape.encode_rest(key)
     first_us = None if start is None else to_us(start)
     end_us = None if until is None else to_us(until)
@@ -56,7 +56,7 @@ def scan_key(
                 found[spot] = (
                     None
                     if record.value is None
-                    else Row(
+                    else KeyedRow(
                         shape.decode(spot),
                         record.value,
                         record.partition,
@@ -67,4 +67,4 @@ def scan_key(
             progress(sum(consumer.position(each) - starts[each] for each in places), total)
         offsets = {each.partition: ends[each] for each in places}
     rows = [row for _, row in sorted(found.items()) if row is not None]
-    return Answers(rows, offsets, caught_up=True)
+    return ViewAnswers(rows, offsets, caught_up=True)

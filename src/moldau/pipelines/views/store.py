@@ -63,7 +63,7 @@ class Stored(NamedTuple):
         return Spot(*self[:3])
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """Rows of one moment, and how far each partition was read then."""
 
     rows: list[Stored]
@@ -202,14 +202,16 @@ class Store:
 
     # Reading.
 
-    def find(self, key: bytes, *, start_us: int = INT64_MIN, until_us: int = INT64_MAX) -> Found:
+    def find(
+        self, key: bytes, *, start_us: int = INT64_MIN, until_us: int = INT64_MAX
+    ) -> FoundRows:
         """Return the rows of a key whose windows begin in a range, latest records only."""
         words = f"SELECT {_COLUMNS} FROM rows WHERE key = ? AND start_us >= ? AND start_us < ?"
         with self._reading, self._snapshot(self._reader):
             found = self._reader.execute(f"{words} {_ORDER}", (key, start_us, until_us))
-            return Found(list(_latest(found)), _read_positions(self._reader))
+            return FoundRows(list(_latest(found)), _read_positions(self._reader))
 
-    def scan(self, limit: int) -> Found:
+    def scan(self, limit: int) -> FoundRows:
         """Return the first rows by key."""
         # With a connection of its own: who asks for a key does not wait for it.
         with self._reading:
@@ -217,7 +219,7 @@ class Store:
         try:
             with self._snapshot(reader):
                 found = reader.execute(f"SELECT {_COLUMNS} FROM rows {_ORDER}")
-                return Found(list(islice(_latest(found), limit)), _read_positions(reader))
+                return FoundRows(list(islice(_latest(found), limit)), _read_positions(reader))
         finally:
             close_quietly(reader)
 

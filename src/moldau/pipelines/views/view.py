@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from moldau.pipelines.streams.key_bytes import partition_of
-from moldau.pipelines.views.answers import Answer, Answers, Progress, Row
+from moldau.pipelines.views.answers import KeyedRow, ViewAnswer, ViewAnswers, ViewProgress
 from moldau.pipelines.views.follower import Follower
 from moldau.pipelines.views.key_shape import KeyShape, to_us
-from moldau.pipelines.views.store import INT64_MAX, INT64_MIN, Found, Store, Stored
+from moldau.pipelines.views.store import INT64_MAX, INT64_MIN, FoundRows, Store, Stored
 from moldau.pipelines.views.store_file import Say
 
 
@@ -75,13 +75,13 @@ class View:
         return self._follower.wait_until_caught_up(timeout_seconds)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> ViewProgress:
         """How far the view has come, and what is in its way."""
         return self._follower.progress()
 
     # Questions.
 
-    def get(self, key: object) -> Answer:
+    def get(self, key: object) -> ViewAnswer:
         """Return a key's row.
 
         A key of several columns is a tuple or a dict; of a windowed table, `window` is among them,
@@ -96,7 +96,7 @@ class View:
             partition = partition_of(written, count) if count else None
         else:
             partition = stored.partition
-        return Answer(
+        return ViewAnswer(
             None if stored is None else self._row(stored),
             partition,
             0 if partition is None else found.positions.get(partition, 0),
@@ -105,7 +105,7 @@ class View:
 
     def get_range(
         self, key: object, start: datetime | str | None = None, until: datetime | str | None = None
-    ) -> Answers:
+    ) -> ViewAnswers:
         """Return the rows of a windowed table's key whose windows begin in a range.
 
         `start` is in it, `until` is not; without them there is no bound. `key` is without the
@@ -118,15 +118,15 @@ class View:
         )
         return self._answers(found)
 
-    def scan(self, limit: int) -> Answers:
+    def scan(self, limit: int) -> ViewAnswers:
         """Return the first rows, in the order of their keys' bytes."""
         return self._answers(self._store.scan(limit))
 
-    def _answers(self, found: Found) -> Answers:
+    def _answers(self, found: FoundRows) -> ViewAnswers:
         caught_up = self._follower.has_caught_up(found.positions)
-        return Answers([self._row(each) for each in found.rows], found.positions, caught_up)
+        return ViewAnswers([self._row(each) for each in found.rows], found.positions, caught_up)
 
-    def _row(self, stored: Stored) -> Row:
+    def _row(self, stored: Stored) -> KeyedRow:
         assert stored.value is not None, "tombstones are no rows"
         key: dict[str, Any] = self.shape.decode(stored.spot)
-        return Row(key, stored.value, stored.partition, stored.offset, stored.timestamp_ms)
+        return KeyedRow(key, stored.value, stored.partition, stored.offset, stored.timestamp_ms)

@@ -7,11 +7,10 @@ never meets zstd does not pay for its library.
 import enum
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, cast
 
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
 
 DECOMPRESSED_BYTES_MAX = 100 << 20
 """How large one batch may become; legitimate text compresses 1:100, a bomb 1:32,000."""
@@ -33,10 +32,12 @@ class Codec(enum.IntEnum):
 class _CodecModule(Protocol):
     def compress(self, payload: Buffer, level: int | None) -> bytes: ...
 
-    def decompress_pieces(self, payload: memoryview, limits: "Limits") -> Iterator[Buffer]: ...
+    def decompress_pieces(
+        self, payload: memoryview, limits: "DecompressionLimits"
+    ) -> Iterator[Buffer]: ...
 
 
-class Limits:
+class DecompressionLimits:
     """How much a payload may still become, and how much of it to make at a time."""
 
     __slots__ = ("bytes_left", "bytes_max", "piece_bytes")
@@ -89,13 +90,13 @@ def decompress_pieces(
     comes whole. `CompressionError` if the payload is damaged, cut off, followed by other bytes, or
     larger than `bytes_max`; it may come after the first pieces.
     """
-    limits = Limits(bytes_max, piece_bytes)
+    limits = DecompressionLimits(bytes_max, piece_bytes)
     if codec == Codec.NONE:
         return _plain_pieces(memoryview(payload), limits)
     return _module(codec).decompress_pieces(memoryview(payload), limits)
 
 
-def _plain_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+def _plain_pieces(payload: memoryview, limits: DecompressionLimits) -> Iterator[Buffer]:
     limits.spend(len(payload))
     for start in range(0, len(payload), limits.piece_bytes):
         yield payload[start : start + limits.piece_bytes]

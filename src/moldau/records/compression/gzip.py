@@ -3,8 +3,9 @@
 import zlib
 from collections.abc import Iterator
 
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError
-from moldau.records.compression import Buffer, Limits
+from moldau.records.compression import DecompressionLimits
 
 _GZIP_WRAPPER = 16 + zlib.MAX_WBITS
 # zlib copies what it could not use yet, so it gets the input in small pieces as well.
@@ -19,7 +20,7 @@ def compress(payload: Buffer, level: int | None) -> bytes:
     return zlib.compress(payload, level, _GZIP_WRAPPER)
 
 
-def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+def decompress_pieces(payload: memoryview, limits: DecompressionLimits) -> Iterator[Buffer]:
     """Decompress one gzip member, and those that follow it without a gap."""
     position = 0
     while True:

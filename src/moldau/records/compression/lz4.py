@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from lz4 import frame  # type: ignore[import-untyped]
 
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError
-from moldau.records.compression import Buffer, Limits
+from moldau.records.compression import DecompressionLimits
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _HEADER_BYTES_MIN = 7
@@ -40,7 +41,7 @@ def compress(payload: Buffer, level: int | None) -> bytes:
     return compressed
 
 
-def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+def decompress_pieces(payload: memoryview, limits: DecompressionLimits) -> Iterator[Buffer]:
     """Decompress one frame; Java reads no further, so nothing may follow it."""
     _check_descriptor(payload)
     context = frame.create_decompression_context()

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from cramjam import DecompressionError, snappy
 
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError
-from moldau.records.compression import Buffer, Limits
+from moldau.records.compression import DecompressionLimits
 
 _MAGIC = b"\x82SNAPPY\x00"
 _SIZE = struct.Struct(">i")
@@ -39,7 +40,7 @@ def compress(payload: Buffer, level: int | None) -> bytes:
     return b"".join(parts)
 
 
-def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+def decompress_pieces(payload: memoryview, limits: DecompressionLimits) -> Iterator[Buffer]:
     """Decompress a xerial stream or a single raw block."""
     if payload[: len(_MAGIC)] != _MAGIC:
         yield _block(payload, limits)
@@ -69,7 +70,7 @@ def _skip_header(payload: memoryview, position: int) -> int:
     return end
 
 
-def _block(block: memoryview, limits: Limits) -> bytearray:
+def _block(block: memoryview, limits: DecompressionLimits) -> bytearray:
     size = _announced_size(block)
     if size > len(block) * _EXPANSION_MAX:
         raise CompressionError(f"snappy: {len(block)} bytes cannot become {size}")

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import zstandard
 
+from moldau.kernel.disk import Buffer
 from moldau.kernel.errors import CompressionError
-from moldau.records.compression import Buffer, Limits
+from moldau.records.compression import DecompressionLimits
 
 _LEVEL_MIN, _LEVEL_MAX, _LEVEL_DEFAULT = -131072, 22, 3
 # The largest window that libraries open unless told otherwise, Java's among them; level 22 uses it.
@@ -30,7 +31,7 @@ def compress(payload: Buffer, level: int | None) -> bytes:
     return zstandard.ZstdCompressor(level=level).compress(payload)
 
 
-def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
+def decompress_pieces(payload: memoryview, limits: DecompressionLimits) -> Iterator[Buffer]:
     """Decompress frame after frame."""
     # The library's stream reader ends without a word when a frame is cut off, so look before.
     window_bytes = _check_frames(payload, limits)
@@ -52,7 +53,7 @@ def decompress_pieces(payload: memoryview, limits: Limits) -> Iterator[Buffer]:
         _idle.append(decompressor)
 
 
-def _check_frames(payload: memoryview, limits: Limits) -> int:
+def _check_frames(payload: memoryview, limits: DecompressionLimits) -> int:
     """See that whole frames fill `payload` and announce no more than allowed.
 
     Returns the largest window that they need.

@@ -5,16 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from moldau.broker.coordinators.shard import Shard
-from moldau.coordination.machine import (
-    NO_PRODUCER,
-    CancelTimer,
-    Decision,
-    Effect,
-    Producer,
-    Reply,
-    SetTimer,
-    Ticket,
-)
+from moldau.coordination.command import Command, Ticket
+from moldau.coordination.decision import CancelTimer, Decision, Effect, Reply, SetTimer
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord, record_types
 from moldau.kernel.clock import Instant
@@ -28,30 +21,30 @@ TYPES = record_types(offsets)
 
 
 @dataclass
-class Put:
+class Put(Command[str]):
     """Set numbers, together or not."""
 
     numbers: dict[str, int]
-    producer: Producer | None = None
+    producer: ProducerIdentity | None = None
     is_atomic: bool = True
     is_pure: bool = False
     note: str = ""
 
 
 @dataclass
-class Get:
+class Get(Command[int | str]):
     """Ask for a number."""
 
     name: str
 
 
 @dataclass
-class Wait:
+class Wait(Command[str]):
     """Be answered when the next number is set."""
 
 
 @dataclass
-class Remind:
+class Remind(Command[str]):
     """Have a number set at a time, or no more if that is None."""
 
     name: str

@@ -2,10 +2,10 @@
 
 import pytest
 
-from moldau.broker.coordinators.asking import ask_each
-from moldau.broker.coordinators.shard import State
+from moldau.broker.coordinators.requests import ask_each
+from moldau.broker.coordinators.shard import ShardState
 from moldau.coordination.refusal import Refusal
-from moldau.groups.offsets.fetch import FetchOffsets
+from moldau.groups.commands import FetchOffsets
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
@@ -79,7 +79,7 @@ def test_led_again_in_a_later_epoch_it_begins_again(world: World) -> None:
     lead(world, 6)
     after = world.broker.coordinators.groups.shard(0)
     assert after is not None
-    assert before.state is State.CLOSED
+    assert before.state is ShardState.CLOSED
     assert (before.epoch, after.epoch) == (5, 6)
     assert answer(world, FIRST) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.environment.run()
@@ -101,7 +101,7 @@ def test_parts_are_gathered_in_their_order(world: World) -> None:
     lead(world, 6)
     gathered: list[object] = []
     commands = [(group, fetch(group)) for group in (SECOND, FIRST, SECOND)]
-    ask_each(world.broker.coordinators.groups, world.call(9, 8), commands, gathered.extend)
+    ask_each(world.call(9, 8), world.broker.coordinators.groups, commands, gathered.extend)
     assert [type(each) for each in gathered] == [
         OffsetFetchResponseGroup,
         Refusal,
@@ -111,7 +111,7 @@ def test_parts_are_gathered_in_their_order(world: World) -> None:
 
 def test_nothing_is_gathered_at_once(world: World) -> None:
     heard: list[object] = []
-    ask_each(world.broker.coordinators.groups, world.call(9, 8), [], heard.append)
+    ask_each(world.call(9, 8), world.broker.coordinators.groups, [], heard.append)
     assert heard == [[]]
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from moldau._native.records import Record, read_batches
-from moldau.broker.coordinators.shard import State
-from moldau.coordination.machine import Producer
+from moldau.broker.coordinators.shard import ShardState
+from moldau.coordination.command import DONE
+from moldau.coordination.producer import ProducerIdentity
 from moldau.kernel.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from moldau.log.config import Durability, LogConfig
 from moldau.protocol.errors import ErrorCode
@@ -12,7 +13,7 @@ from moldau.records.batch import build_batch
 from tests.unit.broker.coordinators.register import Get, Put, RegisterWorld, Remind, Wait
 from tests.unit.broker.world import TOPIC, TOPIC_ID, World
 
-PRODUCER = Producer(ProducerId(7), ProducerEpoch(1))
+PRODUCER = ProducerIdentity(ProducerId(7), ProducerEpoch(1))
 PARTITION = TopicPartition(TOPIC, 0)
 
 
@@ -31,7 +32,7 @@ class TestLoading:
 
         register.run()
 
-        assert register.shard.state is State.ACTIVE
+        assert register.shard.state is ShardState.ACTIVE
         assert register.ask(Get("a")) == "none"
         assert register.performed == ["loaded"]
 
@@ -112,7 +113,7 @@ class TestLoading:
         register.shard = register.start()
         register.run()
 
-        assert register.shard.state is State.FAILED
+        assert register.shard.state is ShardState.FAILED
         assert register.ask(Get("a")) == ErrorCode.NOT_COORDINATOR
         register.world.broker.shard_watch.unreadable.assert_called_once()
 
@@ -121,7 +122,7 @@ class TestLoading:
         register.shard.close()
         register.run()
 
-        assert register.shard.state is State.CLOSED
+        assert register.shard.state is ShardState.CLOSED
         assert register.performed == ["loaded"]
 
 
@@ -229,7 +230,7 @@ class TestRecording:
         [
             (Put({"a": 2}, note="x" * 500, is_pure=True), ErrorCode.UNKNOWN_SERVER_ERROR),
             (
-                Put({"a": 2}, Producer(PRODUCER.id, ProducerEpoch(0)), is_pure=True),
+                Put({"a": 2}, ProducerIdentity(PRODUCER.id, ProducerEpoch(0)), is_pure=True),
                 ErrorCode.INVALID_PRODUCER_EPOCH,
             ),
         ],
@@ -277,12 +278,12 @@ class TestMarkers:
         assert register.taken() == []
         register.world.sync()
 
-        assert register.taken() == ["done", None]
+        assert register.taken() == ["done", DONE]
 
     def test_of_an_older_epoch_are_refused(self, register: RegisterWorld) -> None:
         register.ask(Put({"a": 1}, PRODUCER))
 
-        end(register, is_commit=False, producer=Producer(PRODUCER.id, ProducerEpoch(0)))
+        end(register, is_commit=False, producer=ProducerIdentity(PRODUCER.id, ProducerEpoch(0)))
 
         assert register.taken() == [ErrorCode.INVALID_PRODUCER_EPOCH]
         end(register, is_commit=True)
@@ -345,7 +346,7 @@ def test_a_later_leader_has_a_later_term(register: RegisterWorld) -> None:
     assert log.latest_epoch == before + 3
 
 
-def end(register: RegisterWorld, *, is_commit: bool, producer: Producer = PRODUCER) -> None:
+def end(register: RegisterWorld, *, is_commit: bool, producer: ProducerIdentity = PRODUCER) -> None:
     register.shard.write_marker(
         producer,
         is_commit=is_commit,
@@ -354,7 +355,7 @@ def end(register: RegisterWorld, *, is_commit: bool, producer: Producer = PRODUC
         then=register.take,
     )
     register.world.flush()
-    if register.answers == [None]:
+    if register.answers == [DONE]:
         register.answers.clear()
 
 

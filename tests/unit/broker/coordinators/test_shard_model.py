@@ -8,7 +8,7 @@ import os
 import random
 from contextlib import suppress
 
-from moldau.broker.coordinators.shard import State
+from moldau.broker.coordinators.shard import ShardState
 from moldau.kernel.disk import DiskFullError
 from moldau.log.config import Durability
 from moldau.protocol.errors import ErrorCode
@@ -110,7 +110,7 @@ def test_what_is_told_is_found_from_then_on() -> None:
             for _ in range(STEPS):
                 model.step()
             model.calm_down()
-            assert model.register.shard.state is State.ACTIVE
+            assert model.register.shard.state is ShardState.ACTIVE
             for _ in range(10):
                 model.get()
             assert model.answered == model.asked, "everybody is answered"

@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.broker.authorized_operations import GROUP, NOT_ASKED
-from moldau.broker.coordinators.shard import State
+from moldau.broker.coordinators.shard import ShardState
 from moldau.broker.handlers.delete_groups import handle_delete_groups
 from moldau.broker.handlers.describe_groups import handle_describe_groups
 from moldau.broker.handlers.heartbeat import handle_heartbeat
@@ -138,7 +138,7 @@ def test_heartbeat(version: int) -> None:
 def test_a_heartbeat_is_enough_while_the_group_loads() -> None:
     broker = Broker()
     for shard in broker.broker.coordinators.groups:
-        shard.state = State.LOADING
+        shard.state = ShardState.LOADING
     request = HeartbeatRequest(group_id="here", generation_id=1, member_id="m")
     assert broker.get(handle_heartbeat, request, 4).error_code == ErrorCode.NONE
     assert broker.join().error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -213,7 +213,7 @@ def test_list(version: int) -> None:
 def test_what_cannot_be_listed_yet_is_said() -> None:
     broker = Broker()
     broker.enter()
-    next(iter(broker.broker.coordinators.groups)).state = State.LOADING
+    next(iter(broker.broker.coordinators.groups)).state = ShardState.LOADING
     answer = broker.get(handle_list_groups, ListGroupsRequest(), 5)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert not answer.groups

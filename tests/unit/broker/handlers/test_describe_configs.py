@@ -6,9 +6,9 @@ from moldau.broker.handlers.describe_configs import (
     SLICE_RESOURCES,
     handle_describe_configs,
 )
-from moldau.metadata.settings.describe import Source
+from moldau.metadata.settings.describe import SettingSource
 from moldau.metadata.settings.kafka_resources import TopicSettings
-from moldau.metadata.settings.kinds import Kind
+from moldau.metadata.settings.kinds import SettingKind
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -63,8 +63,11 @@ def test_defaults_are_not_missing(admin: Administration, version: int) -> None:
     if version == 0:
         assert (own.is_default, default.is_default) == (False, True)
     else:
-        assert (own.config_source, default.config_source) == (Source.TOPIC, Source.DEFAULT)
-    assert own.config_type == (Kind.LONG.value if version >= 3 else 0)
+        assert (own.config_source, default.config_source) == (
+            SettingSource.TOPIC,
+            SettingSource.DEFAULT,
+        )
+    assert own.config_type == (SettingKind.LONG.value if version >= 3 else 0)
 
 
 def test_names_that_are_asked_for(admin: Administration) -> None:
@@ -79,8 +82,8 @@ def test_synonyms(admin: Administration, version: int) -> None:
     request = asked(BROKER, "1", ["log.retention.hours"], include_synonyms=True)
     chain = [(each.name, each.value, each.source) for each in one(admin, request).synonyms]
     assert chain == [
-        ("log.retention.hours", "2", Source.STATIC_BROKER),
-        ("log.retention.hours", "168", Source.DEFAULT),
+        ("log.retention.hours", "2", SettingSource.STATIC_BROKER),
+        ("log.retention.hours", "168", SettingSource.DEFAULT),
     ]
 
 
@@ -121,7 +124,7 @@ def test_loggers(admin: Administration) -> None:
         ("root", "INFO"),
         ("moldau.log", "INFO"),
     ]
-    assert {each.config_source for each in shown} == {Source.DYNAMIC_BROKER_LOGGER}
+    assert {each.config_source for each in shown} == {SettingSource.DYNAMIC_BROKER_LOGGER}
     assert one(admin, asked(LOGGER, "1", ["root"])).name == "root"
 
 
@@ -131,7 +134,7 @@ def test_groups(admin: Administration) -> None:
         ConfigRecord(resource_type=GROUP, resource_name="readers", name=name, value="46000")
     )
     own = one(admin, asked(GROUP, "readers", [name]))
-    assert (own.value, own.config_source) == ("46000", Source.GROUP)
+    assert (own.value, own.config_source) == ("46000", SettingSource.GROUP)
     assert one(admin, asked(GROUP, "others", [name])).value == "45000"
 
 
@@ -141,9 +144,9 @@ def test_client_metrics(admin: Administration) -> None:
     )
     shown = describe(admin, asked(METRICS, "m", include_synonyms=True)).configs
     assert [(each.name, each.value, each.config_source) for each in shown] == [
-        ("interval.ms", "2000", Source.CLIENT_METRICS),
-        ("match", "", Source.DEFAULT),
-        ("metrics", "", Source.DEFAULT),
+        ("interval.ms", "2000", SettingSource.CLIENT_METRICS),
+        ("match", "", SettingSource.DEFAULT),
+        ("metrics", "", SettingSource.DEFAULT),
     ]
     assert [len(each.synonyms) for each in shown] == [1, 0, 0]
 

@@ -157,7 +157,7 @@ def test_read_committed_sees_no_open_transaction_and_is_told_of_aborted_ones():
     transactional = {"producer_id": 7, "producer_epoch": 0, "attributes": TRANSACTIONAL}
     log.append(batch_of(base_sequence=0, **transactional))
     log.log.write()
-    w.replicas.stored(PARTITION, log.log)
+    w.replicas.note_durable(PARTITION, log.log)
     (row,) = rows(fetch(w, wanted(), isolation_level=1))
     assert offsets(row) == [0]
     assert (row.high_watermark, row.last_stable_offset, list(row.aborted_transactions)) == (

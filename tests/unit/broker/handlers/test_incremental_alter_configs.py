@@ -3,7 +3,7 @@
 import pytest
 
 from moldau.broker.handlers.incremental_alter_configs import handle_incremental_alter_configs
-from moldau.controller.alter_configs import Operation
+from moldau.controller.alter_configs import ConfigOperation
 from moldau.metadata.configs import Resource
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.incremental_alter_configs import (
@@ -14,7 +14,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
 from tests.unit.broker.administration import Administration
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND, _ = Operation
+SET, DELETE, APPEND, _ = ConfigOperation
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from moldau.broker.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from moldau.broker.handlers.describe_log_dirs import handle_describe_log_dirs
-from moldau.broker.ports import LogDirectory, LogSize
+from moldau.broker.ports import DescribedDirectory, LogSize
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.alter_replica_log_dirs import (
@@ -27,9 +27,11 @@ def admin() -> Administration:
     admin.cluster.create("orders", 3)
     sizes = [LogSize(TopicPartition("orders", 0), 100), LogSize(TopicPartition("orders", 1), 0)]
     admin.directories.all = [
-        LogDirectory("/data/a", is_online=True, total_bytes=1000, usable_bytes=400, logs=sizes),
-        LogDirectory("/data/b", is_online=True, total_bytes=2000, usable_bytes=2000, logs=[]),
-        LogDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[]),
+        DescribedDirectory(
+            "/data/a", is_online=True, total_bytes=1000, usable_bytes=400, logs=sizes
+        ),
+        DescribedDirectory("/data/b", is_online=True, total_bytes=2000, usable_bytes=2000, logs=[]),
+        DescribedDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[]),
     ]
     return admin
 
@@ -118,7 +120,7 @@ def test_no_log_to_move(
 
 def test_without_all_directories_nothing_sets_out(whole: Administration) -> None:
     whole.directories.all.append(
-        LogDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[])
+        DescribedDirectory("/data/c", is_online=False, total_bytes=-1, usable_bytes=-1, logs=[])
     )
     assert move(whole, "/data/b", "orders", 0) == ErrorCode.KAFKA_STORAGE_ERROR
     assert move(whole, "/data/c", "orders", 0) == ErrorCode.KAFKA_STORAGE_ERROR

@@ -9,10 +9,10 @@ from moldau.broker.handlers.end_txn import handle_end_txn
 from moldau.broker.handlers.init_producer_id import handle_init_producer_id
 from moldau.broker.handlers.produce import handle_produce
 from moldau.broker.handlers.write_txn_markers import handle_write_txn_markers
-from moldau.coordination.machine import Producer
+from moldau.coordination.producer import ProducerIdentity
 from moldau.kernel.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from moldau.log.config import Durability
-from moldau.log.reading import Isolation
+from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -48,7 +48,7 @@ class Till:
         w.create(partitions=COUNT)
         w.environment.run()
         self.version = version
-        self.producer = Producer(ProducerId(-1), ProducerEpoch(-1))
+        self.producer = ProducerIdentity(ProducerId(-1), ProducerEpoch(-1))
 
     def init(self) -> ErrorCode:
         request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=10_000)
@@ -57,7 +57,7 @@ class Till:
             _, then = self.w.controller.submitted.pop()
             then(AllocateProducerIdsResponse(producer_id_start=70, producer_id_len=1000))
         answer = self.settled()
-        self.producer = Producer(answer.producer_id, answer.producer_epoch)
+        self.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
         return ErrorCode(answer.error_code)
 
     def ask(self, handler, request, version: int) -> None:
@@ -103,7 +103,7 @@ class Till:
         self.begin_end(commit=commit)
         answer = self.settled()
         if self.version == 2:
-            self.producer = Producer(answer.producer_id, answer.producer_epoch)
+            self.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
         return ErrorCode(answer.error_code)
 
     def batch(self, sequence: int = 0, value: bytes = b"v", **fields):
@@ -205,7 +205,7 @@ def test_records_wait_for_the_markers_of_the_transaction_before() -> None:
     t.begin_end()
     t.sync()  # decided, and the markers are not synced
     answer = t.w.connection.answer
-    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    t.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
     t.send({1: t.batch()})
     assert t.w.log(1).log.log_end == 0
     assert codes(t.settled()) == [0]
@@ -218,7 +218,7 @@ def test_records_do_not_wait_for_ever() -> None:
     t.begin_end()
     t.sync()
     answer = t.w.connection.answer
-    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    t.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
     t.send({1: t.batch()})
     t.w.environment.run(1.0)
     assert codes(t.w.connection.answer) == [ErrorCode.CONCURRENT_TRANSACTIONS]
@@ -301,7 +301,7 @@ def test_an_end_that_is_too_large_for_a_record_concerns_nobody_else(ends: str) -
     t.w.broker.shard_watch.lost.assert_not_called()
 
     replica.log.config = before
-    t.producer = Producer(ProducerId(70), ProducerEpoch(0))
+    t.producer = ProducerIdentity(ProducerId(70), ProducerEpoch(0))
     assert t.end() is ErrorCode.NONE
     assert t.init() is ErrorCode.NONE
 
@@ -356,7 +356,7 @@ def test_a_prepared_transaction_is_ended_by_another_producer() -> None:
     keep = InitProducerIdRequest(transactional_id=ID, enable2_pc=True)
     t.ask(handle_init_producer_id, keep, 6)
     answer = t.settled()
-    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    t.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
     assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == (-1, -1)
     t.produce({0: t.batch()})
     t.w.environment.run(100_000.0)
@@ -366,7 +366,7 @@ def test_a_prepared_transaction_is_ended_by_another_producer() -> None:
     answer = t.settled()
     assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == writer
     assert t.w.log().log.stable_offset == 0
-    t.producer = Producer(answer.producer_id, answer.producer_epoch)
+    t.producer = ProducerIdentity(answer.producer_id, answer.producer_epoch)
     assert t.end() is ErrorCode.NONE
     assert t.w.log().log.stable_offset == 2
     assert t.produce({0: t.batch()}) == [0]

@@ -33,7 +33,7 @@ def till() -> Till:
     return till
 
 
-def commit(till: Till, version: int, *partitions: int, topic_id: bytes = TOPIC_ID):
+def commit(till: Till, version: int, *partitions: int, topic_id: bytes = TOPIC_ID, epoch: int = -1):
     """Commit an offset in a transaction; return the errors by topic and partition."""
     has_ids = version >= IDS_SINCE
     rows = [
@@ -46,6 +46,7 @@ def commit(till: Till, version: int, *partitions: int, topic_id: bytes = TOPIC_I
         group_id=GROUP,
         producer_id=till.producer.id,
         producer_epoch=till.producer.epoch,
+        generation_id_or_member_epoch=epoch,
         topics=[TxnOffsetCommitRequestTopic(partitions=rows, **named)],
     )
     till.ask(handle_txn_offset_commit, request, version)
@@ -91,3 +92,10 @@ def test_what_does_not_exist_is_refused_alone(till: Till) -> None:
     assert commit(till, 6, 0, 7) == {(TOPIC_ID, 0): 0, (TOPIC_ID, 7): unknown}
     answer = commit(till, 6, 0, topic_id=NOWHERE)
     assert answer == {(NOWHERE, 0): ErrorCode.UNKNOWN_TOPIC_ID}
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(5, ErrorCode.ILLEGAL_GENERATION), (6, ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_earlier_producers_know_generations_only(till: Till, version: int, code: ErrorCode) -> None:
+    assert [*commit(till, version, 0, epoch=2).values()] == [code]

@@ -6,7 +6,7 @@ import pytest
 
 from moldau.cli.frame import CommandError, UsageError
 from moldau.cli.kafka_tools import consumer_groups, groups, share_groups
-from moldau.cli.kafka_tools.columns import LAST, Column, lines_of
+from moldau.cli.kafka_tools.columns import LAST, TextColumn, lines_of
 from moldau.cli.kafka_tools.consumer_group_offsets import (
     parse_datetime,
     parse_duration,
@@ -23,7 +23,11 @@ PLANS = {"g": {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6}}
 
 
 def test_columns() -> None:
-    columns = (Column("A", 3), Column("B", 3, grows=False), Column("C", LAST, grows=False))
+    columns = (
+        TextColumn("A", 3),
+        TextColumn("B", 3, grows=False),
+        TextColumn("C", LAST, grows=False),
+    )
     lines = lines_of(columns, [("long", "wide", None), ("x", 1, "y")])
     assert lines == ["A    B   C", "long wide -", "x    1   y"]
 

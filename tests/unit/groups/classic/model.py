@@ -2,7 +2,7 @@
 
 from random import Random
 
-from moldau.coordination.machine import Asked, Ticket
+from moldau.coordination.command import RequestCommand, Ticket
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.heartbeat import HeartbeatRequest
@@ -11,6 +11,7 @@ from moldau.protocol.messages.leave_group import LeaveGroupRequest, MemberIdenti
 from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from moldau.protocol.stored.offsets import GroupMetadataValue
 from tests.unit.groups.classic.world import GROUP, World, protocols
+from tests.unit.groups.request_commands import command_of
 
 PARTITIONS = 6
 SESSION_MS = 4000
@@ -26,7 +27,7 @@ class Model(World):
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.asked: dict[Ticket, tuple[float, Asked]] = {}
+        self.asked: dict[Ticket, tuple[float, RequestCommand]] = {}
         self.told: dict[int, dict[int, str]] = {}  # by generation and partition: who heard of it
         self.leaders: dict[tuple[int, int], str] = {}  # by incarnation and generation
         self.incarnation = 0
@@ -37,7 +38,7 @@ class Model(World):
         self.clients = [Client(self, f"c{number}", name) for number, name in enumerate(names)]
 
     def ask(self, request: object, version: int, client_id: str = "c") -> Ticket:
-        asked = Asked(request, version, client_id, "/127.0.0.1")
+        asked = command_of(request, version, client_id, "/127.0.0.1")
         # The next ticket: an answer may come before this one is known.
         self.asked[Ticket(self.ticket_count)] = self.monotonic, asked
         return self.submit(asked)
@@ -88,7 +89,7 @@ class Model(World):
         """Check what holds at any time."""
         generations = [each.generation for each in self.recorded(len(self.log))]
         assert generations == sorted(generations), "a recorded generation came after a later one"
-        if GROUP in self.machine.groups:
+        if GROUP in self.machine.shelf.groups:
             assert self.generation >= self.highest, "a generation came after a later one"
             self.highest = self.generation
         for ticket in self.waiting:

@@ -2,11 +2,10 @@
 
 import pytest
 
+from moldau.coordination.command import DONE
 from moldau.coordination.refusal import Refusal
-from moldau.groups.classic.describe import DescribeGroup
 from moldau.groups.classic.group import ClassicGroup
-from moldau.groups.deletion import DeleteGroup
-from moldau.groups.listing import ListGroups
+from moldau.groups.commands import DeleteGroup, DescribeClassicGroup, ListGroups
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from moldau.protocol.stored.offsets import GroupMetadataValue
@@ -137,19 +136,19 @@ def test_listing() -> None:
 def test_describing() -> None:
     world = World()
     (member,) = world.stable(1)
-    described = world.take(world.submit(DescribeGroup(GROUP, 6)))
+    described = world.take(world.submit(DescribeClassicGroup(GROUP, 6)))
     assert (described.group_state, described.protocol_data) == ("Stable", "range")
     assert described.members[0].member_metadata == b"topics"
     assert described.members[0].member_assignment == member.encode()
     world.join(version=3)
-    described = world.take(world.submit(DescribeGroup(GROUP, 6)))
+    described = world.take(world.submit(DescribeClassicGroup(GROUP, 6)))
     assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
     assert [each.member_metadata for each in described.members] == [b"", b""]
 
 
 @pytest.mark.parametrize("version", [0, 5, 6])
 def test_describing_what_is_not_there(version: int) -> None:
-    described = (world := World()).take(world.submit(DescribeGroup("nothing", version)))
+    described = (world := World()).take(world.submit(DescribeClassicGroup("nothing", version)))
     assert described.group_state == "Dead"
     code = ErrorCode.NONE if version < 6 else ErrorCode.GROUP_ID_NOT_FOUND
     assert described.error_code == code
@@ -162,10 +161,10 @@ def test_deleting() -> None:
     (member,) = world.stable(1)
     assert world.take(world.submit(DeleteGroup(GROUP))).code == ErrorCode.NON_EMPTY_GROUP
     world.leave((member, None))
-    assert world.take(world.submit(DeleteGroup(GROUP))) is True
-    assert GROUP not in world.machine.groups
+    assert world.take(world.submit(DeleteGroup(GROUP))) is DONE
+    assert GROUP not in world.machine.shelf.groups
     world.restart()
-    assert GROUP not in world.machine.groups
+    assert GROUP not in world.machine.shelf.groups
 
 
 def test_a_group_that_is_deleted_begins_anew() -> None:

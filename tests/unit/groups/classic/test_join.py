@@ -130,7 +130,7 @@ def test_nobody_can_begin_a_group_with_nothing_to_say(fields) -> None:
     world = World()
     answer = world.take(world.join(**fields))
     assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert GROUP not in world.machine.groups
+    assert GROUP not in world.machine.shelf.groups
     assert not world.log
 
 

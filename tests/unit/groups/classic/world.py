@@ -1,14 +1,8 @@
 """A shard of groups without a broker: records, answers and timers, step by step."""
 
-from moldau.coordination.machine import (
-    NO_PRODUCER,
-    Asked,
-    CancelTimer,
-    Decision,
-    Reply,
-    SetTimer,
-    Ticket,
-)
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import CancelTimer, Decision, Reply, SetTimer
+from moldau.coordination.producer import NO_PRODUCER
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import decode_record, record_types
 from moldau.groups.machine import GroupMachine
@@ -20,6 +14,7 @@ from moldau.protocol.messages.join_group import JoinGroupRequest, JoinGroupReque
 from moldau.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from moldau.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from moldau.protocol.stored import offsets
+from tests.unit.groups.request_commands import command_of
 
 TYPES = record_types(offsets)
 GROUP = "g"
@@ -136,7 +131,7 @@ class World:
     # Members.
 
     def ask(self, request: object, version: int, client_id: str = "c") -> Ticket:
-        return self.submit(Asked(request, version, client_id, "/127.0.0.1"))
+        return self.submit(command_of(request, version, client_id, "/127.0.0.1"))
 
     def take(self, ticket: Ticket):
         """Return an answer that is there."""
@@ -208,7 +203,7 @@ class World:
 
     @property
     def group(self):
-        return self.machine.groups[GROUP]
+        return self.machine.shelf.groups[GROUP]
 
     @property
     def state(self) -> str:

@@ -258,6 +258,6 @@ def test_a_group_is_deleted_when_it_is_empty(world: World) -> None:
     world.ask(heartbeat("a", -1))
     world.group().check_delete()
     world.append(world.group().tombstones())
-    assert G not in world.machine.groups
+    assert G not in world.machine.shelf.groups
     world.restart(world.compacted())
-    assert G not in world.machine.groups
+    assert G not in world.machine.shelf.groups

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from moldau.coordination.machine import Asked
 from moldau.coordination.refusal import Refusal
 from moldau.groups.consumer.group import ConsumerGroup
-from moldau.groups.consumer.soft import RegexTimer
+from moldau.groups.consumer.timers import RegexTimer
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from tests.unit.groups.consumer.world import G, Owned, World, assigned, heartbeat
+from tests.unit.groups.request_commands import command_of
 
 SEEDS = int(os.environ.get("MOLDAU_CONSUMER_SEEDS", "300"))
 SAMPLE = 40
@@ -152,9 +152,9 @@ class Model:
 
     def restart(self) -> None:
         compacted = self.world.compacted() if self.random.random() < 0.5 else None
-        before = self.world.machine.groups.get(G)
+        before = self.world.machine.shelf.groups.get(G)
         self.world.restart(compacted)
-        assert self.world.machine.groups.get(G) == before
+        assert self.world.machine.shelf.groups.get(G) == before
 
     def look(self) -> None:
         """Look for expressions' topics; the coordinator may fall over while it records them."""
@@ -223,7 +223,7 @@ class Model:
         if self.random.random() > 0.04:
             return self.world.ask(request)
         try:
-            _, decision = self.world.decide(Asked(request, 1, "client", "/host"))
+            _, decision = self.world.decide(command_of(request, 1, "client", "/host"))
         except Refusal as refusal:
             return refusal
         self.world.append(decision.records[: self.kept(len(decision.records))])
@@ -237,7 +237,7 @@ class Model:
     # What must hold.
 
     def check(self) -> None:
-        group = self.world.machine.groups.get(G)
+        group = self.world.machine.shelf.groups.get(G)
         if group is None:
             return
         assert isinstance(group, ConsumerGroup)

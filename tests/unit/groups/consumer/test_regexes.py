@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import pytest
 
 from moldau.coordination.refusal import Refusal
-from moldau.groups.consumer.soft import RegexTimer
+from moldau.groups.consumer.timers import RegexTimer
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.stored.consumer_groups import (
@@ -220,7 +220,7 @@ def test_what_is_no_expression_is_refused(world: World, regex: str) -> None:
     answer = world.ask(join("a", subscribed_topic_regex=regex))
     assert isinstance(answer, Refusal)
     assert answer.code == ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert G not in world.machine.groups
+    assert G not in world.machine.shelf.groups
     assert TIMER not in world.timers
 
 

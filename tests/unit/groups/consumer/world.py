@@ -3,8 +3,9 @@
 from collections.abc import Hashable
 from typing import Any
 
-from moldau.coordination.machine import NO_PRODUCER, Asked, CancelTimer, Decision, Reply, SetTimer
-from moldau.coordination.machine import Ticket as Ticket_
+from moldau.coordination.command import Ticket as Ticket_
+from moldau.coordination.decision import CancelTimer, Decision, Reply, SetTimer
+from moldau.coordination.producer import NO_PRODUCER
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord, decode_record, record_types
 from moldau.groups.consumer.group import ConsumerGroup
@@ -21,6 +22,7 @@ from moldau.protocol.messages.consumer_group_heartbeat import (
 )
 from moldau.protocol.schema import Message
 from moldau.protocol.stored import consumer_groups, offsets
+from tests.unit.groups.request_commands import command_of
 
 TYPES = record_types(offsets, consumer_groups)
 START_MS = 1_800_000_000_000
@@ -65,7 +67,7 @@ class World:
         return Instant(self.monotonic, self.wall_ms)
 
     def group(self, group_id: str = G) -> ConsumerGroup:
-        group = self.machine.groups[group_id]
+        group = self.machine.shelf.groups[group_id]
         assert isinstance(group, ConsumerGroup)
         return group
 
@@ -141,7 +143,7 @@ class World:
     def ask(self, request: Message, version: int = 1, client_id: str = "client") -> Any:
         """Return the answer, a `Refusal` if it is one, or None if it is still to come."""
         try:
-            ticket, decision = self.decide(Asked(request, version, client_id, "/host"))
+            ticket, decision = self.decide(command_of(request, version, client_id, "/host"))
         except Refusal as refusal:
             return refusal
         self.carry_out(decision)

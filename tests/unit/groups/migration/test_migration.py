@@ -58,8 +58,8 @@ def test_a_group_of_commits_only_becomes_one_of_members() -> None:
     topic = OffsetCommitRequestTopic(name="t", partitions=places)
     world.ask(OffsetCommitRequest(group_id=G, topics=[topic]), 8)
     assert world.ask(join("a", "t")).member_epoch > 0
-    assert isinstance(world.machine.groups[G], ConsumerGroup)
-    assert world.machine.offsets.find(G, "t", 0).offset == 7
+    assert isinstance(world.machine.shelf.groups[G], ConsumerGroup)
+    assert world.machine.shelf.offsets.find(G, "t", 0).offset == 7
 
 
 @pytest.mark.parametrize("policy", ["disabled", "DOWNGRADE"])
@@ -69,7 +69,7 @@ def test_a_classic_group_stays_one(policy: str) -> None:
     answer = world.ask(join("m", "t"))
     assert isinstance(answer, Refusal)
     assert answer.code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert isinstance(world.machine.groups[G], ClassicGroup)
+    assert isinstance(world.machine.shelf.groups[G], ClassicGroup)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_refused_join_upgrades_nothing() -> None:
     answer = world.ask(join("m", "t"))
     assert isinstance(answer, Refusal)
     assert answer.code == ErrorCode.GROUP_MAX_SIZE_REACHED
-    group = world.machine.groups[G]
+    group = world.machine.shelf.groups[G]
     assert isinstance(group, ClassicGroup)
     assert group.membership.members.keys() == {member_id}
 
@@ -124,7 +124,7 @@ def test_the_last_consumer_member_leaves(policy: str) -> None:
     world.ask(classic(), VERSION)
     world.ask(heartbeat("m", -1))
     is_classic = policy == "bidirectional"
-    assert isinstance(world.machine.groups[G], ClassicGroup if is_classic else ConsumerGroup)
+    assert isinstance(world.machine.shelf.groups[G], ClassicGroup if is_classic else ConsumerGroup)
 
 
 def test_a_group_that_is_too_much_for_one_classic_record_stays() -> None:
@@ -133,7 +133,7 @@ def test_a_group_that_is_too_much_for_one_classic_record_stays() -> None:
     world.ask(classic(), VERSION)
     world.context.record_bytes_max = 100
     assert world.ask(heartbeat("m", -1)).error_code == 0
-    assert isinstance(world.machine.groups[G], ConsumerGroup)
+    assert isinstance(world.machine.shelf.groups[G], ConsumerGroup)
 
 
 def test_a_coordinator_that_goes_in_the_middle_has_all_join_again() -> None:
@@ -186,7 +186,7 @@ def test_what_a_member_has_is_its_own_through_two_changes_of_protocol() -> None:
     topic_id = world.context.image.topics.find("t").topic_id
     assert len(world.group().target_of(second.member_id)[topic_id]) == 2
     world.ask(heartbeat("m", -1))
-    assert isinstance(world.machine.groups[G], ClassicGroup)
+    assert isinstance(world.machine.shelf.groups[G], ClassicGroup)
     world.ask(join("n", "u"))
     members = world.group().members
     assert set(members[first.member_id].assigned[topic_id]) == {0, 1, 2, 3}

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from moldau.coordination.machine import Asked
 from moldau.coordination.refusal import Refusal
 from moldau.groups.classic.group import ClassicGroup
 from moldau.groups.consumer.group import ConsumerGroup
@@ -35,6 +34,7 @@ from moldau.protocol.messages.sync_group import (
 )
 from tests.unit.groups.consumer.test_consumer_model import Client, Model, Partition
 from tests.unit.groups.consumer.world import G
+from tests.unit.groups.request_commands import command_of
 
 SEEDS = int(os.environ.get("MOLDAU_MIGRATION_SEEDS", "300"))
 SAMPLE = 40
@@ -140,7 +140,7 @@ class MixedModel(Model):
         if self.random.random() > 0.04:
             return self.world.ask(request, version)
         try:
-            _, decision = self.world.decide(Asked(request, version, "client", "/host"))
+            _, decision = self.world.decide(command_of(request, version, "client", "/host"))
         except Refusal as refusal:
             return refusal
         self.world.append(decision.records[: self.kept(len(decision.records))])
@@ -264,7 +264,7 @@ class MixedModel(Model):
     # What must hold.
 
     def check(self) -> None:
-        group = self.world.machine.groups.get(G)
+        group = self.world.machine.shelf.groups.get(G)
         if group is None:
             return
         if isinstance(group, ConsumerGroup):
@@ -298,7 +298,7 @@ class MixedModel(Model):
         living = [each for each in [*self.clients, *self.classics] if each.is_alive]
         if not living:
             return
-        group = self.world.machine.groups[G]
+        group = self.world.machine.shelf.groups[G]
         assert group.state_name == "Stable"
         assert isinstance(group, ConsumerGroup) == any(each.is_alive for each in self.clients)
         found = [partition for client in living for partition in client.owned]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from moldau.groups.offsets.fetch import FetchOffsets
+from moldau.groups.commands import FetchOffsets
 from moldau.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

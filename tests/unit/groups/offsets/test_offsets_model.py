@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from moldau.coordination.machine import NO_PRODUCER, Producer
-from moldau.groups.offsets.delete import ForgetTopics
+from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
+from moldau.groups.commands import ForgetTopicOffsets
 from moldau.kernel.ids import ProducerEpoch, ProducerId
 from moldau.protocol.errors import ErrorCode
 from tests.unit.groups.group_world import GroupWorld, Written
@@ -102,7 +102,7 @@ class Model:
     def commit_as_nobody(self) -> None:
         group, topic, partition = self.place()
         end = self.world.end
-        is_known = group in self.world.machine.groups
+        is_known = group in self.world.machine.shelf.groups
         asked = commit(group=group, generation_id_or_member_epoch=3, member_id="m")
         expected = ErrorCode.UNKNOWN_MEMBER_ID if is_known else ErrorCode.GROUP_ID_NOT_FOUND
         assert self.world.ask(asked) == expected
@@ -119,7 +119,7 @@ class Model:
         producer_id = self.random.choice(sorted(self.open_since))
         del self.open_since[producer_id]
         is_commit = self.random.random() < 0.6
-        producer = Producer(ProducerId(producer_id), ProducerEpoch(0))
+        producer = ProducerIdentity(ProducerId(producer_id), ProducerEpoch(0))
         self.world.end_transaction(producer, is_commit=is_commit)
         for place, kept in self.open.pop(producer_id, {}).items():
             newer = place not in self.kept or self.kept[place].at < kept.at
@@ -129,7 +129,7 @@ class Model:
     def delete(self) -> None:
         group, topic, partition = self.place()
         self.world.ask(delete(partition, group=group, topic=topic))
-        if group in self.world.machine.groups:
+        if group in self.world.machine.shelf.groups:
             self.forget((group, topic, partition))
 
     def recreate(self) -> None:
@@ -137,7 +137,7 @@ class Model:
         gone = self.ids[topic]
         self.world.delete_topic(gone)
         self.create(topic)
-        self.world.command(ForgetTopics([(topic, gone)]))
+        self.world.command(ForgetTopicOffsets([(topic, gone)]))
         for place in self.places():
             if place[1] == topic:
                 self.forget(place)

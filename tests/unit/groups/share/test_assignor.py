@@ -1,12 +1,16 @@
 """Who reads what: everybody something, everything by somebody."""
 
 from math import ceil
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.groups.share.assignor import Assignment, assign
+from moldau.groups.share.assignor import assign
 from moldau.kernel.ids import TopicId
+
+if TYPE_CHECKING:
+    from moldau.groups.modern.partitions import Partitions
 
 T, U = TopicId(b"t" * 16), TopicId(b"u" * 16)
 
@@ -45,7 +49,7 @@ members = st.sets(st.sampled_from("abcdefgh"), min_size=1)
 
 @given(st.lists(st.tuples(members, st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=5))
 def test_it_stays_even(rounds: list[tuple[set[str], int, int]]) -> None:
-    before: dict[str, Assignment] = {}
+    before: dict[str, Partitions] = {}
     for names, t_count, u_count in rounds:
         topics = {T: frozenset(range(t_count)), U: frozenset(range(u_count))}
         subscriptions = dict.fromkeys(sorted(names), frozenset({T, U}))

@@ -180,7 +180,7 @@ def test_too_much_for_a_record_is_refused_and_nobody_else_notices(world: World) 
         assert refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
     assert world.group().members.keys() == {"a"}
     assert world.group().deadlines.keys() == {"a"}
-    assert not world.machine.forming_shares
+    assert not world.machine.shelf.forming_shares
     assert world.beat("a", world.group().members["a"].epoch).error_code == 0
 
 
@@ -224,6 +224,6 @@ def test_a_deleted_group_is_gone(world: World) -> None:
     for record in list(world.group().tombstones()):
         world.log.append(record.encode())
         world._replay(len(world.log) - 1)
-    assert "g" not in world.machine.groups
+    assert "g" not in world.machine.shelf.groups
     world.restart()
-    assert "g" not in world.machine.groups
+    assert "g" not in world.machine.shelf.groups

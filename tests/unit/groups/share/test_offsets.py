@@ -2,10 +2,12 @@
 
 import pytest
 
+from moldau.coordination.command import DONE
 from moldau.coordination.refusal import Refusal
-from moldau.groups.deletion import DeleteGroup
-from moldau.groups.share.commands import (
+from moldau.groups.commands import (
+    DeleteGroup,
     DeleteShares,
+    DescribeShareGroup,
     ForgetSharedTopics,
     InitializeShares,
     ListShared,
@@ -23,8 +25,7 @@ from moldau.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsResponse,
 )
 from moldau.protocol.messages.share_group_describe import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
+    DescribedGroup,
 )
 from tests.unit.groups.share.world import World, topic_id
 
@@ -90,7 +91,7 @@ def test_too_much_for_a_record_is_refused() -> None:
     answer = world.ask(alter("t", (0, 5)))
     assert isinstance(answer, Refusal)
     assert answer.code is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert not world.machine.forming_shares
+    assert not world.machine.shelf.forming_shares
 
 
 def test_nobody_shares_anything() -> None:
@@ -148,8 +149,8 @@ def test_share_states_are_deleted_before_their_group_is(world: World) -> None:
     assert isinstance(effect, DeleteShares)
     assert effect.partitions == {topic_id("t"): {0, 1}}
     world.serve_shares()
-    assert world.answers[effect.ticket] is True
-    assert "g" not in world.machine.groups
+    assert world.answers[effect.ticket] is DONE
+    assert "g" not in world.machine.shelf.groups
 
 
 def test_a_member_joins_a_group_that_is_being_deleted(world: World) -> None:
@@ -174,11 +175,11 @@ def test_topics_that_are_gone(world: World) -> None:
 def test_groups_are_described(world: World) -> None:
     world.now += 2
     world.beat("a", 2)
-    answer = world.ask(ShareGroupDescribeRequest(group_ids=["g", "h"]))
-    assert isinstance(answer, ShareGroupDescribeResponse)
-    found, missing = answer.groups
+    found, missing = (world.ask(DescribeShareGroup(group_id)) for group_id in ("g", "h"))
+    assert isinstance(found, DescribedGroup)
+    assert isinstance(missing, Refusal)
     assert (found.group_state, found.assignor_name, found.group_epoch) == ("Stable", "simple", 3)
     (member,) = found.members
     assert (member.client_id, member.client_host) == ("client", "/host")
     assert list(member.assignment.topic_partitions[0].partitions) == [0, 1]
-    assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert missing.code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from moldau.coordination.refusal import Refusal
+from moldau.groups.commands import InitializeShares
 from moldau.groups.share.assignor import assign
-from moldau.groups.share.commands import InitializeShares
 from moldau.groups.share.group import ShareGroup
 from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
@@ -200,7 +200,7 @@ class Model:
     # What must hold.
 
     def group(self) -> ShareGroup | None:
-        return self.world.group() if "g" in self.world.machine.groups else None
+        return self.world.group() if "g" in self.world.machine.shelf.groups else None
 
     def durable(self) -> dict[str, object] | None:
         group = self.group()

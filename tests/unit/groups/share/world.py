@@ -3,16 +3,12 @@
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from moldau.coordination.machine import Asked, Decision, Effect, Reply, SetTimer, Ticket
+from moldau.coordination.command import Ticket
+from moldau.coordination.decision import Decision, Effect, Reply, SetTimer
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import decode_record, record_types
+from moldau.groups.commands import DeleteShares, InitializeShares, SharesDeleted, SharesInitialized
 from moldau.groups.machine import GroupMachine
-from moldau.groups.share.commands import (
-    DeleteShares,
-    InitializeShares,
-    SharesDeleted,
-    SharesInitialized,
-)
 from moldau.groups.share.group import ShareGroup
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset, ProducerId
@@ -25,6 +21,7 @@ from moldau.protocol.messages.share_group_heartbeat import (
 from moldau.protocol.schema import Message
 from moldau.protocol.stored import share_groups
 from moldau.protocol.stored.cluster_metadata import PartitionRecord, TopicRecord
+from tests.unit.groups.request_commands import command_of
 
 TYPES = record_types(share_groups)
 
@@ -89,7 +86,9 @@ class World:
     def ask(self, command: object) -> object:
         """Return the answer, the refusal, or None while it waits."""
         ticket = Ticket(next(self._tickets))
-        asked = Asked(command, 1, "client", "/host") if isinstance(command, Message) else command
+        asked = (
+            command_of(command, 1, "client", "/host") if isinstance(command, Message) else command
+        )
         try:
             decision = self.machine.decide(asked, ticket, self.instant)
         except Refusal as refusal:
@@ -124,13 +123,7 @@ class World:
             if isinstance(effect, InitializeShares):
                 states = {each: frozenset(of) for each, of in effect.start_offsets.items()}
                 self.ask(
-                    SharesInitialized(
-                        effect.group_id,
-                        {} if fails else states,
-                        states if fails else {},
-                        effect.ticket,
-                        effect.response,
-                    )
+                    SharesInitialized(effect, {} if fails else states, states if fails else {})
                 )
             elif isinstance(effect, DeleteShares):
                 gone = () if fails else tuple(effect.partitions)
@@ -174,7 +167,7 @@ class World:
         return answer
 
     def group(self, group_id: str = "g") -> ShareGroup:
-        group = self.machine.groups[group_id]
+        group = self.machine.shelf.groups[group_id]
         assert isinstance(group, ShareGroup)
         return group
 

@@ -10,7 +10,7 @@ from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, ProducerId, TopicPartition
 from moldau.log.aborted_index import AbortedIndex, AbortedTransaction
 from moldau.log.compaction.plan import ClosedSegment, LastRecord, LogView
-from moldau.log.compaction.reading import records_of
+from moldau.log.compaction.segment_reader import records_of
 from moldau.log.config import LogConfig
 from moldau.log.file_names import (
     ABORTED_INDEX,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from moldau._native.records import read_batches
 from moldau.kernel.ids import Offset, ProducerEpoch
 from moldau.log.aborted_index import AbortedTransaction
-from moldau.log.compaction.plan import LastRecord, Plan, make_plan
-from moldau.log.compaction.run import Compaction, Limits, Swap
+from moldau.log.compaction.plan import CompactionPlan, LastRecord, make_plan
+from moldau.log.compaction.run import Compaction, CompactionLimits, Swap
 from moldau.log.compaction.swap import complete
 from moldau.log.config import LogConfig
 from moldau.log.file_names import OFFSET_INDEX, TIME_INDEX, segment_path
@@ -42,8 +42,12 @@ CONFIG = LogConfig(
 )
 
 
-def compact_log(log: Log, plan: Plan, now_ms: int, limits: Limits | None = None) -> Compaction:
-    compaction = Compaction(log.disk, plan, limits or Limits(keys_bytes=1 << 16), SECRET, now_ms)
+def compact_log(
+    log: Log, plan: CompactionPlan, now_ms: int, limits: CompactionLimits | None = None
+) -> Compaction:
+    compaction = Compaction(
+        log.disk, plan, limits or CompactionLimits(keys_bytes=1 << 16), SECRET, now_ms
+    )
     for step in compaction.steps():
         if isinstance(step, Swap):
             for path in complete(log.disk, step.replacement):
@@ -107,10 +111,12 @@ def test_rounds_of_compaction_leave_what_the_model_leaves(random: Random) -> Non
     for turn in range(random.randint(1, 4)):
         now_ms = NOW_MS + turn * random.choice((0, 400, RETENTION_MS))
         cut = random.choice((*log.bases()[1:], end))
-        limits = Limits(keys_bytes=random.choice((60, 120, 1 << 16)))
+        limits = CompactionLimits(keys_bytes=random.choice((60, 120, 1 << 16)))
         view = log.view(stable=cut)
         view = replace(view, active_base_offset=cut) if cut < end else view
-        plan = Plan(view, Offset(first_dirty), Offset(max(cut, first_dirty)), 0, 0, 0, False)
+        plan = CompactionPlan(
+            view, Offset(first_dirty), Offset(max(cut, first_dirty)), 0, 0, 0, False
+        )
         if cut < first_dirty:
             continue
         aborted = log.aborted()

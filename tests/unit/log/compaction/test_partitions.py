@@ -8,7 +8,7 @@ from moldau._native.records import decode_records, read_batches
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.compaction.partitions import swap_in, view_of
 from moldau.log.compaction.plan import make_plan
-from moldau.log.compaction.run import Compaction, Limits, Swap
+from moldau.log.compaction.run import Compaction, CompactionLimits, Swap
 from moldau.log.config import LogConfig
 from moldau.records.compression import Codec
 from moldau.simulation.disk import SimulatedDisk
@@ -35,7 +35,7 @@ def compact(log: TestLog, *, change: bool = False) -> list[bool]:
     view = view_of(PARTITION, log.log, log.disk)
     plan = make_plan(view, None, log.now.wall_ms)
     swapped = []
-    for step in Compaction(log.disk, plan, Limits(), bytes(16), log.now.wall_ms).steps():
+    for step in Compaction(log.disk, plan, CompactionLimits(), bytes(16), log.now.wall_ms).steps():
         if isinstance(step, Swap):
             if change:
                 log.log.truncate_to(Offset(3), log.now)

@@ -7,7 +7,7 @@ import pytest
 
 from moldau.kernel.ids import Offset
 from moldau.log.compaction.plan import LastRecord, make_plan
-from moldau.log.compaction.run import Compaction, Limits, Swap
+from moldau.log.compaction.run import Compaction, CompactionLimits, Swap
 from moldau.log.compaction.swap import Replacement, complete, recover
 from moldau.log.config import LogConfig
 from moldau.log.file_names import ABORTED_INDEX, SNAPSHOT, parse_name, segment_path
@@ -53,7 +53,7 @@ def make_log(disk: SimulatedDisk | MemoryDisk) -> Log:
 
 def compact(log: Log) -> None:
     plan = make_plan(log.view(), None, NOW_MS)
-    for step in Compaction(log.disk, plan, Limits(), SECRET, NOW_MS).steps():
+    for step in Compaction(log.disk, plan, CompactionLimits(), SECRET, NOW_MS).steps():
         if isinstance(step, Swap):
             deleted = complete(log.disk, step.replacement)
             log.disk.sync_directory(DIRECTORY)

@@ -2,14 +2,14 @@
 
 from moldau.metadata.settings.describe import (
     Entry,
-    Source,
+    SettingSource,
     Synonym,
     describe_broker,
     describe_broker_defaults,
     describe_topic,
 )
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
-from moldau.metadata.settings.kinds import Kind
+from moldau.metadata.settings.kinds import SettingKind
 
 LAYERS = BrokerLayers(
     static={
@@ -23,10 +23,10 @@ LAYERS = BrokerLayers(
 )
 SETTINGS = broker_settings(LAYERS)
 SEGMENT_BYTES = (
-    Synonym("log.segment.bytes", "4000000", Source.DYNAMIC_BROKER),
-    Synonym("log.segment.bytes", "3000000", Source.DYNAMIC_DEFAULT_BROKER),
-    Synonym("log.segment.bytes", "2000000", Source.STATIC_BROKER),
-    Synonym("log.segment.bytes", "1073741824", Source.DEFAULT),
+    Synonym("log.segment.bytes", "4000000", SettingSource.DYNAMIC_BROKER),
+    Synonym("log.segment.bytes", "3000000", SettingSource.DYNAMIC_DEFAULT_BROKER),
+    Synonym("log.segment.bytes", "2000000", SettingSource.STATIC_BROKER),
+    Synonym("log.segment.bytes", "1073741824", SettingSource.DEFAULT),
 )
 
 
@@ -38,10 +38,10 @@ def test_broker_shows_every_layer() -> None:
     assert shown(describe_broker(LAYERS, SETTINGS))["log.segment.bytes"] == Entry(
         "log.segment.bytes",
         "4000000",
-        Source.DYNAMIC_BROKER,
+        SettingSource.DYNAMIC_BROKER,
         is_sensitive=False,
         is_read_only=False,
-        kind=Kind.INT,
+        kind=SettingKind.INT,
         synonyms=SEGMENT_BYTES,
     )
 
@@ -49,14 +49,14 @@ def test_broker_shows_every_layer() -> None:
 def test_topic_shows_its_own_value_first() -> None:
     entries = shown(describe_topic(LAYERS, SETTINGS, {"segment.bytes": " 5000000"}))
     entry = entries["segment.bytes"]
-    assert (entry.value, entry.source) == ("5000000", Source.TOPIC)
-    own = Synonym("segment.bytes", "5000000", Source.TOPIC)
+    assert (entry.value, entry.source) == ("5000000", SettingSource.TOPIC)
+    own = Synonym("segment.bytes", "5000000", SettingSource.TOPIC)
     assert entry.synonyms == (own, *SEGMENT_BYTES)
 
 
 def test_topic_with_a_value_from_another_unit_shows_no_synonym() -> None:
     entry = shown(describe_topic(LAYERS, SETTINGS, {}))["retention.ms"]
-    assert (entry.value, entry.source, entry.synonyms) == ("3600000", Source.DEFAULT, ())
+    assert (entry.value, entry.source, entry.synonyms) == ("3600000", SettingSource.DEFAULT, ())
 
 
 def test_internal_settings_are_shown_only_when_set() -> None:
@@ -72,14 +72,14 @@ def test_neither_secrets_nor_the_unknown_show_values() -> None:
     for name in ("ssl.key.password", "plug.in"):
         entry = shown(entries)[name]
         assert entry.is_sensitive
-        assert entry.source is Source.STATIC_BROKER
+        assert entry.source is SettingSource.STATIC_BROKER
 
 
 def test_defaults_of_all_brokers_show_nothing_else() -> None:
     entries = describe_broker_defaults(LAYERS.dynamic_default)
     assert [entry.name for entry in entries] == ["log.segment.bytes", "max.connections"]
     assert all(
-        synonym.source is Source.DYNAMIC_DEFAULT_BROKER
+        synonym.source is SettingSource.DYNAMIC_DEFAULT_BROKER
         for entry in entries
         for synonym in entry.synonyms
     )

@@ -6,50 +6,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.metadata.settings.kinds import LONG_MAX, Kind, Password, parse_as, render
+from moldau.metadata.settings.kinds import LONG_MAX, Password, SettingKind, parse_as, render
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (Kind.BOOLEAN, " TRUE ", True),
-        (Kind.BOOLEAN, "False", False),
-        (Kind.INT, " +7 ", 7),
-        (Kind.INT, "-2147483648", -(1 << 31)),
-        (Kind.LONG, "9223372036854775807", LONG_MAX),
-        (Kind.SHORT, "0032767", 32767),
-        (Kind.DOUBLE, "5e-1d", 0.5),
-        (Kind.DOUBLE, ".5", 0.5),
-        (Kind.STRING, "  a b ", "a b"),
-        (Kind.LIST, " a , b,c ", ("a", "b", "c")),
-        (Kind.LIST, "  ", ()),
-        (Kind.LIST, "a,,b,", ("a", "", "b", "")),
-        (Kind.CLASS, "com.example.Thing", "com.example.Thing"),
-        (Kind.PASSWORD, "secret", Password("secret")),
+        (SettingKind.BOOLEAN, " TRUE ", True),
+        (SettingKind.BOOLEAN, "False", False),
+        (SettingKind.INT, " +7 ", 7),
+        (SettingKind.INT, "-2147483648", -(1 << 31)),
+        (SettingKind.LONG, "9223372036854775807", LONG_MAX),
+        (SettingKind.SHORT, "0032767", 32767),
+        (SettingKind.DOUBLE, "5e-1d", 0.5),
+        (SettingKind.DOUBLE, ".5", 0.5),
+        (SettingKind.STRING, "  a b ", "a b"),
+        (SettingKind.LIST, " a , b,c ", ("a", "b", "c")),
+        (SettingKind.LIST, "  ", ()),
+        (SettingKind.LIST, "a,,b,", ("a", "", "b", "")),
+        (SettingKind.CLASS, "com.example.Thing", "com.example.Thing"),
+        (SettingKind.PASSWORD, "secret", Password("secret")),
     ],
 )
-def test_text_means_value(kind: Kind, text: str, value: object) -> None:
+def test_text_means_value(kind: SettingKind, text: str, value: object) -> None:
     assert parse_as(kind, text) == value
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (Kind.BOOLEAN, "yes"),
-        (Kind.BOOLEAN, ""),
-        (Kind.INT, "1_000"),
-        (Kind.INT, "2147483648"),
-        (Kind.INT, "1.0"),
-        (Kind.INT, ""),
-        (Kind.SHORT, "32768"),
-        (Kind.LONG, "9223372036854775808"),
-        (Kind.LONG, "9" * 1_000_000),
-        (Kind.DOUBLE, "nan"),
-        (Kind.DOUBLE, "1_0"),
-        (Kind.DOUBLE, "one"),
+        (SettingKind.BOOLEAN, "yes"),
+        (SettingKind.BOOLEAN, ""),
+        (SettingKind.INT, "1_000"),
+        (SettingKind.INT, "2147483648"),
+        (SettingKind.INT, "1.0"),
+        (SettingKind.INT, ""),
+        (SettingKind.SHORT, "32768"),
+        (SettingKind.LONG, "9223372036854775808"),
+        (SettingKind.LONG, "9" * 1_000_000),
+        (SettingKind.DOUBLE, "nan"),
+        (SettingKind.DOUBLE, "1_0"),
+        (SettingKind.DOUBLE, "one"),
     ],
 )
-def test_text_without_meaning(kind: Kind, text: str) -> None:
+def test_text_without_meaning(kind: SettingKind, text: str) -> None:
     with pytest.raises(ValueError, match=r"number|true or false"):
         parse_as(kind, text)
 
@@ -83,7 +83,7 @@ def test_values_as_java_writes_them(value: bool | int | float | None, text: str)
 def test_doubles_read_back(value: float) -> None:
     text = render(value)
     assert text is not None
-    assert parse_as(Kind.DOUBLE, text) == value
+    assert parse_as(SettingKind.DOUBLE, text) == value
 
 
 def test_secrets_do_not_show() -> None:

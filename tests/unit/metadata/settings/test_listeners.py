@@ -4,7 +4,7 @@ import pytest
 
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import (
-    Listener,
+    ListenerSetting,
     advertised_listeners_of,
     check_listeners,
     listeners_of,
@@ -20,7 +20,7 @@ def checked(**texts: str) -> BrokerSettings:
 
 def test_default_is_localhost() -> None:
     settings = checked()
-    assert listeners_of(settings) == (Listener("PLAINTEXT", "localhost", 9092, "PLAINTEXT"),)
+    assert listeners_of(settings) == (ListenerSetting("PLAINTEXT", "localhost", 9092, "PLAINTEXT"),)
     assert advertised_listeners_of(settings) is None
 
 
@@ -32,11 +32,11 @@ def test_names_hosts_and_ports() -> None:
         inter_broker_listener_name="inside",
     )
     assert listeners_of(settings) == (
-        Listener("PLAINTEXT", "", 9092, "PLAINTEXT"),
-        Listener("INSIDE", "::1", 0, "PLAINTEXT"),
+        ListenerSetting("PLAINTEXT", "", 9092, "PLAINTEXT"),
+        ListenerSetting("INSIDE", "::1", 0, "PLAINTEXT"),
     )
     assert advertised_listeners_of(settings) == (
-        Listener("INSIDE", "broker.example", 19092, "PLAINTEXT"),
+        ListenerSetting("INSIDE", "broker.example", 19092, "PLAINTEXT"),
     )
 
 

@@ -15,8 +15,8 @@ from moldau.pipelines.connector.sink.errors import (
 )
 from moldau.pipelines.connector.sink.ledger import EMPTY, Ledger, OpenTransaction
 from moldau.pipelines.connector.sink.names import transactional_id
-from moldau.pipelines.connector.sink.outcomes import Outcome
-from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, admit, commit
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome
+from moldau.pipelines.connector.sink.protocol import BatchKind, BatchOfRun, abort, admit, commit
 from moldau.pipelines.connector.sink.steps import (
     Append,
     AreOpen,
@@ -138,13 +138,13 @@ class Cluster:
         known.state = "CompleteAbort"
         known.rows.clear()
 
-    def end(self, transaction: OpenTransaction, *, is_commit: bool) -> Outcome:
+    def end(self, transaction: OpenTransaction, *, is_commit: bool) -> TransactionOutcome:
         known = self.ids[transaction.transactional_id]
         wanted = "CompleteCommit" if is_commit else "CompleteAbort"
         is_ended = known.state.startswith("Complete")
         is_retry = self.is_v2 and is_ended and known.epoch == transaction.epoch + 1
         if not is_retry and known.epoch != transaction.epoch:
-            return Outcome.UNKNOWN
+            return TransactionOutcome.UNKNOWN
         if known.state == "Ongoing":
             if is_commit:
                 self.visible.update(known.rows)
@@ -152,7 +152,7 @@ class Cluster:
             known.state = wanted
             known.epoch += self.is_v2
         is_committed = known.state == "CompleteCommit"
-        return Outcome.COMMITTED if is_committed else Outcome.ABORTED
+        return TransactionOutcome.COMMITTED if is_committed else TransactionOutcome.ABORTED
 
     def time_out(self) -> None:
         names = sorted(name for name, each in self.ids.items() if each.state == "Ongoing")
@@ -169,7 +169,7 @@ class Process:
         self.result: Any = None
         self.error: Exception | None = None
         self.is_over = False
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[TransactionOutcome] = []
         self._go(lambda: next(program))
 
     def _go(self, resume: Any) -> None:
@@ -225,7 +225,7 @@ class Driver:
 
     def _live(self) -> Generator[None, None, None]:
         for number in range(self.world.checkpoint, BATCHES):
-            batch = BatchOfRun(KEY, self.run, number, Kind.STREAM)
+            batch = BatchOfRun(KEY, self.run, number, BatchKind.STREAM)
             attempts = Counter[int]()
             messages: dict[int, OpenTransaction | None] = {}
             while len(messages) < self.world.partitions:

@@ -10,13 +10,13 @@ from moldau.pipelines.connector.sink.columns import HEADERS, check_columns, spli
 from moldau.pipelines.connector.sink.ledger import (
     EMPTY,
     RUNS_KEPT,
-    Decision,
+    BatchDecision,
     OpenTransaction,
     decode,
     encode,
 )
 from moldau.pipelines.connector.sink.names import find_generation, ledger_id, transactional_id
-from moldau.pipelines.connector.sink.outcomes import Outcome, classify
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome, classify
 from moldau.pipelines.connector.sink.settings import load_sink_settings
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.protocol.errors import ErrorCode
@@ -37,7 +37,7 @@ def test_names_say_whose_they_are() -> None:
 def test_a_ledger_is_read_as_it_was_written() -> None:
     ledger = EMPTY.claimed("one").claimed("two")
     assert decode(encode(ledger)) == ledger
-    decided = ledger.decided(Decision(7, "two", (OpenTransaction("id", 5, 2),)))
+    decided = ledger.decided(BatchDecision(7, "two", (OpenTransaction("id", 5, 2),)))
     assert decode(encode(decided)) == decided
     assert decode(encode(decided.finished())).decision is not None
     assert ledger.owner == "two"
@@ -60,17 +60,17 @@ def test_a_ledger_of_a_newer_version_is_refused() -> None:
 @pytest.mark.parametrize(
     ("code", "is_commit", "outcome"),
     [
-        (None, True, Outcome.COMMITTED),
-        (None, False, Outcome.ABORTED),
-        (ErrorCode.INVALID_TXN_STATE, True, Outcome.ABORTED),
-        (ErrorCode.INVALID_TXN_STATE, False, Outcome.COMMITTED),
-        (ErrorCode.PRODUCER_FENCED, True, Outcome.UNKNOWN),
-        (ErrorCode.INVALID_PRODUCER_EPOCH, False, Outcome.UNKNOWN),
-        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, True, Outcome.UNKNOWN),
+        (None, True, TransactionOutcome.COMMITTED),
+        (None, False, TransactionOutcome.ABORTED),
+        (ErrorCode.INVALID_TXN_STATE, True, TransactionOutcome.ABORTED),
+        (ErrorCode.INVALID_TXN_STATE, False, TransactionOutcome.COMMITTED),
+        (ErrorCode.PRODUCER_FENCED, True, TransactionOutcome.UNKNOWN),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, False, TransactionOutcome.UNKNOWN),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, True, TransactionOutcome.UNKNOWN),
     ],
 )
 def test_an_answer_says_how_a_transaction_has_ended(
-    code: ErrorCode | None, is_commit: bool, outcome: Outcome
+    code: ErrorCode | None, is_commit: bool, outcome: TransactionOutcome
 ) -> None:
     error = None if code is None else KafkaError(code)
     assert classify(error, is_commit=is_commit) is outcome

@@ -9,7 +9,7 @@ from moldau.pipelines.sql.insert_values import InsertError, records_of
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateSource, InsertValues, relation_of
 from moldau.pipelines.sql.ports import OutRecord
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 
 
 def _relation(text: str) -> Relation:
@@ -138,13 +138,13 @@ def test_what_does_not_fit_is_named(relation: Relation, text: str, message: str)
 
 
 def test_formats_that_need_a_schema_are_refused() -> None:
-    relation = Relation("s", Kind.STREAM, "s", ALL.columns, "avro")
+    relation = Relation("s", RelationKind.STREAM, "s", ALL.columns, "avro")
     with pytest.raises(InsertError) as caught:
         _records(relation, "INSERT INTO s (a) VALUES (1)")
     assert str(caught.value) == (
         "s is avro, which INSERT ... VALUES does not write: it writes json, string, raw, int, "
         "long, float, double"
     )
-    relation = Relation("s", Kind.STREAM, "s", ALL.columns, "int")
+    relation = Relation("s", RelationKind.STREAM, "s", ALL.columns, "int")
     with pytest.raises(InsertError, match="s is int: its value is one int column"):
         _records(relation, "INSERT INTO s (a) VALUES (1)")

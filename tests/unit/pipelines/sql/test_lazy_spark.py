@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from moldau.pipelines.spark_version import SparkVersionError
-from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot, Verb
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery, Verb
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.lazy_spark import LazyEngine, LazyRunner, Once
@@ -38,7 +38,7 @@ def test_it_is_made_once() -> None:
     assert isinstance(SELECT, Select)
     assert made == []
     for _ in range(2):
-        assert engine.explain(SELECT, Snapshot(), Session()) == "Scan a"
+        assert engine.explain(SELECT, CatalogSnapshot(), Session()) == "Scan a"
     assert len(made) == len(said) == 1
 
 
@@ -49,9 +49,9 @@ def test_without_spark_an_engine_declines_and_a_query_has_failed(
     assert isinstance(SELECT, Select)
     engine = LazyEngine(Once[Engine](FakeEngine))
     with pytest.raises(DeclinedError, match=r"pip install 'moldau\[spark\]'"):
-        engine.explain(SELECT, Snapshot(), Session())
+        engine.explain(SELECT, CatalogSnapshot(), Session())
     runner = LazyRunner(Once[Runner](FakeRunner))
-    runner.start(QUERY, Snapshot())
+    runner.start(QUERY, CatalogSnapshot())
     status = runner.status(QUERY.id)
     assert status.state is RunState.FAILED
     assert "PySpark" in str(status.last_error)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from moldau.pipelines.errors import PipelineError, RetriableError
-from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged
+from moldau.pipelines.sql.answers import SettingsChanged, StatementAnswer, StatementMessage
 from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.choosing import NobodyAnswersError
 from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.ports import Result, Row, RunState, RunStatus
+from moldau.pipelines.sql.ports import Result, ResultRow, RunState, RunStatus
 from moldau.pipelines.sql.service import Service
-from moldau.pipelines.sql.session import SETTINGS, Session, SettingError
+from moldau.pipelines.sql.session import SETTINGS, Session, SessionSettingError
 from tests.golden_text import check_golden
 from tests.sql_fakes import FakeEngine, Fakes
 
@@ -37,11 +37,11 @@ def service(fakes: Fakes) -> Service:
     return fakes.service()
 
 
-def _execute(service: Service, text: str, session: Session | None = None) -> list[Answer]:
+def _execute(service: Service, text: str, session: Session | None = None) -> list[StatementAnswer]:
     return list(_answers(service, text, session or Session()))
 
 
-def _answers(service: Service, text: str, session: Session) -> Iterator[Answer]:
+def _answers(service: Service, text: str, session: Session) -> Iterator[StatementAnswer]:
     for statement in parse(text):
         for answer in service.execute(statement, session, Asker()):
             yield answer
@@ -49,24 +49,24 @@ def _answers(service: Service, text: str, session: Session) -> Iterator[Answer]:
                 session = Session.of(answer.settings)
 
 
-def _rows(answer: Answer) -> list[Row]:
+def _rows(answer: StatementAnswer) -> list[ResultRow]:
     assert isinstance(answer, Result)
     return [row for batch in answer.batches for row in batch]
 
 
 def _said(service: Service, text: str) -> str:
     (answer,) = _execute(service, text)
-    assert isinstance(answer, Message | SettingsChanged)
+    assert isinstance(answer, StatementMessage | SettingsChanged)
     return answer.text
 
 
 def test_what_is_created_is_recorded_and_run(fakes: Fakes, service: Service) -> None:
     answers = _execute(service, ORDERS + USERS + ENRICHED + TOTALS)
     assert answers == [
-        Message("Stream Orders created"),
-        Message("Table users created"),
-        Message("Stream enriched created by query CSAS_ENRICHED_1"),
-        Message("Table totals created by query CTAS_TOTALS_2"),
+        StatementMessage("Stream Orders created"),
+        StatementMessage("Table users created"),
+        StatementMessage("Stream enriched created by query CSAS_ENRICHED_1"),
+        StatementMessage("Table totals created by query CTAS_TOTALS_2"),
     ]
     assert list(fakes.runner.running) == ["CSAS_ENRICHED_1", "CTAS_TOTALS_2"]
     assert fakes.views.kept == ["totals", "users"]
@@ -156,14 +156,14 @@ def test_settings() -> None:
     session = Session().set("AUTO.offset.reset", "Earliest")
     assert session.get("auto.offset.reset") == "earliest"
     assert session.unset("auto.offset.reset") == Session()
-    with pytest.raises(SettingError) as caught:
+    with pytest.raises(SessionSettingError) as caught:
         session.set("auto.ofset.reset", "earliest")
     assert str(caught.value) == (
         "there is no setting auto.ofset.reset: did you mean auto.offset.reset?"
     )
-    with pytest.raises(SettingError, match="earliest or latest is allowed"):
+    with pytest.raises(SessionSettingError, match="earliest or latest is allowed"):
         session.set("auto.offset.reset", "middle")
-    with pytest.raises(SettingError, match=f"xyz: there are {', '.join(SETTINGS)}"):
+    with pytest.raises(SessionSettingError, match=f"xyz: there are {', '.join(SETTINGS)}"):
         session.unset("xyz")
 
 
@@ -283,7 +283,7 @@ def test_what_each_statement_says(service: Service) -> None:
     check_golden("sql-statements", "".join(parts))
 
 
-def _shown(answer: Answer) -> Iterator[str]:
+def _shown(answer: StatementAnswer) -> Iterator[str]:
     if isinstance(answer, Result):
         yield f"{answer.engine}: {', '.join(each.name for each in answer.columns)}"
         yield from (" | ".join(map(str, row)) for row in _rows(answer))

@@ -9,9 +9,9 @@ import pytest
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.checkpoints import Checkpoints, check_name
 from moldau.pipelines.streams.declared import Query
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import SparkPlan
 
-PLAN = Plan(("orders",), ("Aggregate [user]",), ("user#1",), updates=False)
+PLAN = SparkPlan(("orders",), ("Aggregate [user]",), ("user#1",), updates=False)
 QUERY = Query("totals", cast("Any", None), "totals", "changes", "update", PLAN, ())
 
 

@@ -4,19 +4,21 @@ import pytest
 
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.emitting import choose_emit, describe_growth
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import SparkPlan
 
-ROWS = Plan(("t",), (), (), updates=False)
-WINDOW = Plan(("t",), ("Aggregate",), ("window#1-T10ms",), updates=False)
-TOTAL = Plan(("t",), ("Aggregate",), ("user#1",), updates=False)
-SESSION = Plan(("t",), ("Aggregate",), ("session_window#1-T10ms",), updates=False)
-CHAIN = Plan(("t",), ("Aggregate", "Deduplicate"), ("window#1-T10ms",), updates=False)
-JOINED = Plan(("t",), ("TransformWithState", "Aggregate"), ("user#1",), updates=False)
-UPDATING = Plan(("t",), ("TransformWithState",), (), updates=True)
-KEPT = Plan(("t",), ("sum(n)", "Join"), (), updates=False, kept=("sum(n)",), goes_by_clock=True)
-COUNTED = Plan(("t",), ("Aggregate", "sum(n)"), ("n#1",), updates=False, kept=("sum(n)",))
-UNIQUE = Plan(("t",), ("Deduplicate [id]",), (), updates=False, unique_by=("id#1",))
-UNIQUE_IN_TIME = Plan(
+ROWS = SparkPlan(("t",), (), (), updates=False)
+WINDOW = SparkPlan(("t",), ("Aggregate",), ("window#1-T10ms",), updates=False)
+TOTAL = SparkPlan(("t",), ("Aggregate",), ("user#1",), updates=False)
+SESSION = SparkPlan(("t",), ("Aggregate",), ("session_window#1-T10ms",), updates=False)
+CHAIN = SparkPlan(("t",), ("Aggregate", "Deduplicate"), ("window#1-T10ms",), updates=False)
+JOINED = SparkPlan(("t",), ("TransformWithState", "Aggregate"), ("user#1",), updates=False)
+UPDATING = SparkPlan(("t",), ("TransformWithState",), (), updates=True)
+KEPT = SparkPlan(
+    ("t",), ("sum(n)", "Join"), (), updates=False, kept=("sum(n)",), goes_by_clock=True
+)
+COUNTED = SparkPlan(("t",), ("Aggregate", "sum(n)"), ("n#1",), updates=False, kept=("sum(n)",))
+UNIQUE = SparkPlan(("t",), ("Deduplicate [id]",), (), updates=False, unique_by=("id#1",))
+UNIQUE_IN_TIME = SparkPlan(
     ("t",), ("Deduplicate [id, at]",), (), updates=False, unique_by=("id#1, at#2-T10ms",)
 )
 

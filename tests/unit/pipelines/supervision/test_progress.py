@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moldau.pipelines.supervision.progress import is_idle, read_progress, status_of
-from moldau.pipelines.supervision.restarts import Ended, Running, Starting, State, Waiting
+from moldau.pipelines.supervision.restarts import Ended, RestartState, Running, Starting, Waiting
 
 
 def progress(**more: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_a_query_at_rest_keeps_what_its_last_batch_was() -> None:
     ],
 )
 def test_words_for_states(
-    state: State, word: str, reason: str | None, retry_seconds: float | None
+    state: RestartState, word: str, reason: str | None, retry_seconds: float | None
 ) -> None:
     row = status_of("totals", state, 10.0, restarts=2, late_rows=9).to_json()
     assert (row["state"], row["reason"], row["retry_seconds"]) == (word, reason, retry_seconds)

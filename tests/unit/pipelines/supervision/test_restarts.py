@@ -16,8 +16,8 @@ from moldau.pipelines.supervision.restarts import (
     Restarts,
     Running,
     Starting,
-    StartQuery,
-    StopQuery,
+    StartRun,
+    StopRun,
     Waiting,
 )
 
@@ -30,7 +30,7 @@ def machine(
     *names: str, policy: Policy = POLICY, chance: Callable[[], float] = lambda: 1.0
 ) -> Restarts:
     restarts = Restarts(names or ("a",), policy, chance)
-    assert restarts.begin() == [StartQuery(name) for name in names or ("a",)]
+    assert restarts.begin() == [StartRun(name) for name in names or ("a",)]
     return restarts
 
 
@@ -45,7 +45,7 @@ def test_a_query_that_fails_waits_longer_each_time_and_starts_again() -> None:
         assert report == Report("a", f"the broker is away; it starts again in {waits[-1]:.1f} s")
         assert restarts.tick(math.nextafter(state.until, -math.inf)) == []
         now = state.until
-        assert restarts.tick(now) == [StartQuery("a")]
+        assert restarts.tick(now) == [StartRun("a")]
         assert restarts.tick(now) == []
     assert waits == [1, 2, 4, 8, 8, 8]
 
@@ -86,9 +86,9 @@ def test_stopping() -> None:
     restarts = machine("running", "waiting", "starting")
     restarts.started("running", 0)
     restarts.failed("waiting", BRIEF, 0)
-    assert restarts.stop() == [StopQuery("running")]
+    assert restarts.stop() == [StopRun("running")]
     assert restarts.states["waiting"] == Ended()
-    assert restarts.started("starting", 1) == [StopQuery("starting")]
+    assert restarts.started("starting", 1) == [StopRun("starting")]
     restarts.ended("running")
     assert restarts.failed("starting", BRIEF, 2) == [Report("starting", BRIEF.line)]
     assert restarts.is_over

@@ -4,7 +4,7 @@ import pytest
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.lookups.view_keys import key_of
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.views.asking import find_served, key_text
 
 PAIR = {"a": "string", "b": "int"}
@@ -24,7 +24,7 @@ def test_a_key_arrives_as_it_was(types: dict[str, str], key: object, arrived: ob
     columns = tuple(Column(name, kind, is_key=True) for name, kind in types.items())
     text = key_text(types, key)
     assert text is not None
-    assert key_of(Relation("t", Kind.TABLE, "t", columns), text) == arrived
+    assert key_of(Relation("t", RelationKind.TABLE, "t", columns), text) == arrived
 
 
 def test_bytes_do_not_travel_and_wrong_keys_are_refused() -> None:

@@ -1,1 +1,1 @@
-"""Who reads which partition, decided by the coordinator."""
+"""Assignments of partitions to members, decided by the coordinator."""

@@ -12,7 +12,7 @@ ROUNDS_MAX: Final = 16
 
 
 def assign_mixed(specs: Specs, partition_counts: PartitionCounts) -> dict[str, Partitions]:
-    """Let members keep what they have, give the rest to who has least, then even out."""
+    """Let members keep what they have, give the rest to those with least, then even out."""
     mixed = _Mixed(specs, partition_counts)
     mixed.give_out()
     mixed.even_out()
@@ -71,7 +71,7 @@ class _Mixed:
                 heapreplace(least, (load + 1, member_id))
 
     def even_out(self) -> None:
-        """Move partitions from who has most to who has least, until no move helps."""
+        """Move partitions from those with most to those with least, until no move helps."""
         shared = [topic_id for topic_id in self._topic_ids if len(self._readers[topic_id]) > 1]
         for _ in range(ROUNDS_MAX):
             # All topics are gone through in each round.
@@ -85,9 +85,9 @@ class _Mixed:
         least_load = min(map(loads.__getitem__, readers))
         if max(map(loads.__getitem__, owners), default=0) - least_load <= 1:
             return 0
-        # Who has taken has at most one more than the least from then on, and who has given at most
-        # one less than the most: the former never give, the latter never take, and nobody's place
-        # in the other heap need be kept right.
+        # A member that has taken has at most one more than the least from then on, and one that has
+        # given at most one less than the most: the former never give, the latter never take, and no
+        # member's place in the other heap need be kept right.
         givers = [(-loads[each], each, sorted(assigned[each][topic_id])) for each in owners]
         takers = [(loads[each], each) for each in readers]
         heapify(givers)

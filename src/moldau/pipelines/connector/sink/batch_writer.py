@@ -9,9 +9,14 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.messages import Written, batch_of, timeout_of, transactions_of
+from moldau.pipelines.connector.sink.messages import (
+    TaskWritten,
+    batch_of,
+    timeout_of,
+    transactions_of,
+)
 from moldau.pipelines.connector.sink.names import JOB_PREFIX
-from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, commit
+from moldau.pipelines.connector.sink.protocol import BatchKind, BatchOfRun, abort, commit
 from moldau.pipelines.connector.sink.settings import load_sink_settings
 from moldau.pipelines.connector.sink.spark_task import (
     BATCH_ID,
@@ -44,7 +49,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._settings = load_sink_settings(options, types_of(schema))
         self._job = f"{JOB_PREFIX}{uuid.uuid4()}"
 
-    def write(self, iterator: "Iterator[RecordBatch]") -> Written:
+    def write(self, iterator: "Iterator[RecordBatch]") -> TaskWritten:
         """Write a task's rows."""
         if not self._settings.is_exactly_once:
             return write_at_once(self._settings, iterator)
@@ -69,11 +74,11 @@ class BatchWriter(DataSourceArrowWriter):
                 kafka.run(abort(batch, transactions_of(messages)))
 
     def _as_job(self) -> BatchOfRun:
-        return BatchOfRun(self._job, self._job, 0, Kind.JOB)
+        return BatchOfRun(self._job, self._job, 0, BatchKind.JOB)
 
     def _batch_of(self, task: TaskContext) -> BatchOfRun:
         query, batch = find_property(task, QUERY_ID), find_property(task, BATCH_ID)
         if query is None or batch is None:
             return self._as_job()
         key = f"{query}/{self._settings.sink}"
-        return BatchOfRun(key, get_property(task, RUN_ID), int(batch), Kind.FOREACH_BATCH)
+        return BatchOfRun(key, get_property(task, RUN_ID), int(batch), BatchKind.FOREACH_BATCH)

@@ -18,7 +18,7 @@ from moldau.pipelines.connector.sink.decision_topic import DecisionTopic
 from moldau.pipelines.connector.sink.errors import LedgerTakenError
 from moldau.pipelines.connector.sink.ledger import Ledger, OpenTransaction, encode
 from moldau.pipelines.connector.sink.names import PREFIX, ledger_id
-from moldau.pipelines.connector.sink.outcomes import Outcome, classify
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome, classify
 from moldau.pipelines.connector.sink.settings import SinkSettings
 from moldau.pipelines.connector.sink.steps import (
     Append,
@@ -31,7 +31,7 @@ from moldau.pipelines.connector.sink.steps import (
     Pause,
     Program,
     ReadLedger,
-    Report,
+    ReportStep,
     Result,
     Step,
     run,
@@ -84,7 +84,7 @@ class SinkKafka:
                 self._append(key, ledger)
             case FindAbandoned():
                 return self._topic.find_abandoned()
-            case Report(words):
+            case ReportStep(words):
                 warnings.warn(words, LostJobWarning, stacklevel=2)
             case Pause(attempt):
                 limit = min(PAUSE_SECONDS * 2**attempt, PAUSE_SECONDS_MAX)
@@ -158,7 +158,7 @@ class SinkKafka:
 
     def _end_all(
         self, transactions: Sequence[OpenTransaction], *, is_commit: bool
-    ) -> list[Outcome]:
+    ) -> list[TransactionOutcome]:
         named = {
             each.transactional_id: PreparedTransaction(each.producer_id, each.epoch)
             for each in transactions

@@ -22,7 +22,7 @@ class OpenTransaction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class BatchDecision:
     """That a batch is written, and by which transactions: from here on it will be."""
 
     batch: int
@@ -43,7 +43,7 @@ class Ledger:
     """How often the query was taken over. Transactional ids carry it: those of a run that was
     superseded are nobody else's."""
     runs: tuple[str, ...] = ()
-    decision: Decision | None = None
+    decision: BatchDecision | None = None
 
     @property
     def owner(self) -> str | None:
@@ -55,7 +55,7 @@ class Ledger:
         runs = (*self.runs, run)[-RUNS_KEPT:]
         return replace(self, generation=self.generation + 1, runs=runs)
 
-    def decided(self, decision: Decision | None) -> "Ledger":
+    def decided(self, decision: BatchDecision | None) -> "Ledger":
         """Return what it says after a decision; None takes the last one back."""
         return replace(self, decision=decision)
 
@@ -96,7 +96,7 @@ def decode(data: bytes) -> Ledger:
     decision = None
     if found is not None:
         transactions = tuple(OpenTransaction(*each) for each in found["transactions"])
-        decision = Decision(
+        decision = BatchDecision(
             found["batch"], found["run"], transactions, found["timeout_ms"], found["done"]
         )
     return Ledger(fields["generation"], tuple(fields["runs"]), decision)

@@ -17,7 +17,7 @@ GONE_ON: Final = frozenset(
 )
 
 
-class Outcome(Enum):
+class TransactionOutcome(Enum):
     """How a transaction has ended, as far as that can be proved."""
 
     COMMITTED = auto()
@@ -26,7 +26,7 @@ class Outcome(Enum):
     """The id has gone on: most likely the transaction has timed out, but nobody can say so."""
 
 
-def classify(error: ClientError | None, *, is_commit: bool) -> Outcome:
+def classify(error: ClientError | None, *, is_commit: bool) -> TransactionOutcome:
     """Return how a transaction has ended, by what EndTxn has answered; raise what says nothing.
 
     The epoch is the one that the transaction was written with, and EndTxn compares it first: with
@@ -34,10 +34,10 @@ def classify(error: ClientError | None, *, is_commit: bool) -> Outcome:
     INVALID_TXN_STATE is about this very transaction, and says that it has ended the other way.
     """
     if error is None:
-        return Outcome.COMMITTED if is_commit else Outcome.ABORTED
+        return TransactionOutcome.COMMITTED if is_commit else TransactionOutcome.ABORTED
     code = error.code if isinstance(error, KafkaError) else None
     if code is ErrorCode.INVALID_TXN_STATE:
-        return Outcome.ABORTED if is_commit else Outcome.COMMITTED
+        return TransactionOutcome.ABORTED if is_commit else TransactionOutcome.COMMITTED
     if code in GONE_ON:
-        return Outcome.UNKNOWN
+        return TransactionOutcome.UNKNOWN
     raise error

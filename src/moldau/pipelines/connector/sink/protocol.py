@@ -33,9 +33,9 @@ from moldau.pipelines.connector.sink.errors import (
     RepeatedWriteError,
     UndecidedBatchError,
 )
-from moldau.pipelines.connector.sink.ledger import EMPTY, Decision, Ledger, OpenTransaction
+from moldau.pipelines.connector.sink.ledger import EMPTY, BatchDecision, Ledger, OpenTransaction
 from moldau.pipelines.connector.sink.names import find_generation
-from moldau.pipelines.connector.sink.outcomes import Outcome
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome
 from moldau.pipelines.connector.sink.steps import (
     Append,
     AreOpen,
@@ -47,7 +47,7 @@ from moldau.pipelines.connector.sink.steps import (
     Pause,
     Program,
     ReadLedger,
-    Report,
+    ReportStep,
     ask,
 )
 
@@ -55,7 +55,7 @@ ATTEMPTS_MAX: Final = 20
 """How often the ledger may be taken away before that is an error."""
 
 
-class Kind(Enum):
+class BatchKind(Enum):
     """What a batch is part of."""
 
     STREAM = auto()
@@ -72,10 +72,12 @@ class BatchOfRun:
     key: str
     run: str
     batch: int
-    kind: Kind
+    kind: BatchKind
 
     def __str__(self) -> str:
-        return "the write" if self.kind is Kind.JOB else f"query {self.key}, batch {self.batch}"
+        return (
+            "the write" if self.kind is BatchKind.JOB else f"query {self.key}, batch {self.batch}"
+        )
 
 
 # For tasks.
@@ -83,7 +85,7 @@ class BatchOfRun:
 
 def admit(batch: BatchOfRun) -> Program[int | None]:
     """Return the generation to write in; None if the batch was written already."""
-    if batch.kind is Kind.JOB:
+    if batch.kind is BatchKind.JOB:
         return EMPTY.claimed(batch.run).generation
     ledger = yield from ask(ReadLedger(batch.key))
     if ledger.owner != batch.run:
@@ -93,7 +95,7 @@ def admit(batch: BatchOfRun) -> Program[int | None]:
     if decision is None or decision.batch < batch.batch:
         _require_done(batch, decision)
         return ledger.generation
-    if batch.kind is Kind.FOREACH_BATCH and decision.run == batch.run:
+    if batch.kind is BatchKind.FOREACH_BATCH and decision.run == batch.run:
         raise RepeatedWriteError(
             f"{batch} was written already: give each write of a batch a name of its own, "
             'with .option("sink", ...)'
@@ -146,7 +148,7 @@ def commit(
                 "nothing is visible: start it again, with a larger transactionTimeoutMs"
             )
         yield from _abort_leftovers(batch.key, ledger.generation)
-        if batch.kind is Kind.JOB:
+        if batch.kind is BatchKind.JOB:
             yield from finish_abandoned()
         return
     raise _contended(batch)
@@ -171,7 +173,7 @@ def finish_abandoned() -> Program[None]:
             try:
                 yield from _finish(key, ledger, ledger.decision)
             except LostTransactionError as error:
-                yield from ask(Report(str(error)))  # whoever wrote it was never told of success
+                yield from ask(ReportStep(str(error)))  # whoever wrote it was never told of success
             yield from ask(Append(key, None))
         except LedgerTakenError:
             continue  # somebody else does the same
@@ -183,7 +185,7 @@ def finish_abandoned() -> Program[None]:
 def _open_own(batch: BatchOfRun) -> Program[Ledger]:
     """Open the ledger; a job has it for itself, and need not claim it."""
     ledger = yield from ask(OpenLedger(batch.key))
-    is_new_job = batch.kind is Kind.JOB and ledger.owner is None
+    is_new_job = batch.kind is BatchKind.JOB and ledger.owner is None
     return ledger.claimed(batch.run) if is_new_job else ledger
 
 
@@ -202,27 +204,27 @@ def _decide(
             return True  # it has no rows, and nothing to be decided
         if not (yield from ask(AreOpen(transactions))):
             return False
-        decision = Decision(batch.batch, batch.run, tuple(transactions), timeout_ms)
+        decision = BatchDecision(batch.batch, batch.run, tuple(transactions), timeout_ms)
         ledger = ledger.decided(decision)
         yield from ask(Append(batch.key, ledger))
     if not decision.is_done:
         ledger = yield from _finish(batch.key, ledger, decision)
-        yield from ask(Append(batch.key, None if batch.kind is Kind.JOB else ledger))
+        yield from ask(Append(batch.key, None if batch.kind is BatchKind.JOB else ledger))
     return ledger.decision is not None
 
 
-def _finish(key: str, ledger: Ledger, decision: Decision) -> Program[Ledger]:
+def _finish(key: str, ledger: Ledger, decision: BatchDecision) -> Program[Ledger]:
     """Commit what was decided; take the decision back if all of it was aborted meanwhile."""
     oldest, *others = decision.transactions
     outcomes = list((yield from ask(EndAll([oldest], is_commit=True))))
-    if outcomes == [Outcome.COMMITTED]:
+    if outcomes == [TransactionOutcome.COMMITTED]:
         outcomes += yield from ask(EndAll(others, is_commit=True))
-        if set(outcomes) == {Outcome.COMMITTED}:
+        if set(outcomes) == {TransactionOutcome.COMMITTED}:
             return ledger.finished()
-    elif outcomes == [Outcome.ABORTED]:
+    elif outcomes == [TransactionOutcome.ABORTED]:
         # What is not committed by now never will be, by nobody.
         outcomes = list((yield from ask(EndAll(decision.transactions, is_commit=False))))
-        if set(outcomes) == {Outcome.ABORTED}:
+        if set(outcomes) == {TransactionOutcome.ABORTED}:
             return ledger.decided(None)
     # Whoever has lost the ledger meanwhile knows nothing: others may have finished and gone on.
     yield from ask(Append(key, ledger))
@@ -243,7 +245,7 @@ def _abort_leftovers(key: str, generation_max: int) -> Program[None]:
 # Errors.
 
 
-def _require_done(batch: BatchOfRun, decision: Decision | None) -> None:
+def _require_done(batch: BatchOfRun, decision: BatchDecision | None) -> None:
     if decision is not None and not decision.is_done:
         raise UndecidedBatchError(
             f"{batch}: batch {decision.batch} before it was decided and not finished: start the "
@@ -257,7 +259,7 @@ def _fenced(batch: BatchOfRun) -> FencedRunError:
     )
 
 
-def _require_current(batch: BatchOfRun, decision: Decision | None) -> None:
+def _require_current(batch: BatchOfRun, decision: BatchDecision | None) -> None:
     if decision is not None and decision.batch > batch.batch:
         raise OldCheckpointError(
             f"{batch} comes again, but batch {decision.batch} was written already: another run has "
@@ -271,9 +273,11 @@ def _contended(batch: BatchOfRun) -> FencedRunError:
     )
 
 
-def _lost(key: str, decision: Decision, outcomes: Sequence[Outcome]) -> LostTransactionError:
+def _lost(
+    key: str, decision: BatchDecision, outcomes: Sequence[TransactionOutcome]
+) -> LostTransactionError:
     count = len(decision.transactions)
-    committed = outcomes.count(Outcome.COMMITTED)
+    committed = outcomes.count(TransactionOutcome.COMMITTED)
     return LostTransactionError(
         f"query {key}, batch {decision.batch}: it was decided, but the broker has aborted a "
         f"transaction of it, after its timeout of {decision.timeout_ms} ms; of {count} only "

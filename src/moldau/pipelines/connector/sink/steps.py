@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from moldau.pipelines.connector.sink.errors import LedgerTakenError
 from moldau.pipelines.connector.sink.ledger import Ledger, OpenTransaction
-from moldau.pipelines.connector.sink.outcomes import Outcome
+from moldau.pipelines.connector.sink.outcomes import TransactionOutcome
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -53,7 +53,7 @@ class AreOpen(Step[bool]):
 
 
 @dataclass(frozen=True, slots=True)
-class EndAll(Step[Sequence[Outcome]]):
+class EndAll(Step[Sequence[TransactionOutcome]]):
     """End transactions, and say how each has ended; it may be asked for again."""
 
     transactions: Sequence[OpenTransaction]
@@ -80,7 +80,7 @@ class FindAbandoned(Step[Sequence[str]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Step[None]):
+class ReportStep(Step[None]):
     """Tell people what they should know, and go on."""
 
     words: str

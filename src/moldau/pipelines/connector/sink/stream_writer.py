@@ -8,8 +8,13 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.connector.sink.kafka import SinkKafka
-from moldau.pipelines.connector.sink.messages import Written, batch_of, timeout_of, transactions_of
-from moldau.pipelines.connector.sink.protocol import BatchOfRun, Kind, abort, commit
+from moldau.pipelines.connector.sink.messages import (
+    TaskWritten,
+    batch_of,
+    timeout_of,
+    transactions_of,
+)
+from moldau.pipelines.connector.sink.protocol import BatchKind, BatchOfRun, abort, commit
 from moldau.pipelines.connector.sink.settings import load_sink_settings
 from moldau.pipelines.connector.sink.spark_task import (
     BATCH_ID,
@@ -31,7 +36,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._settings = load_sink_settings(options, types_of(schema))
 
-    def write(self, iterator: "Iterator[RecordBatch]") -> Written:
+    def write(self, iterator: "Iterator[RecordBatch]") -> TaskWritten:
         """Write a task's rows."""
         if not self._settings.is_exactly_once:
             return write_at_once(self._settings, iterator)
@@ -41,7 +46,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             get_property(task, QUERY_ID),
             get_property(task, RUN_ID),
             int(get_property(task, BATCH_ID)),
-            Kind.STREAM,
+            BatchKind.STREAM,
         )
         return write_in_transaction(self._settings, batch, attempt_of(task), iterator)
 

@@ -18,7 +18,7 @@ from moldau.pipelines.connector.sink.broker_configs import (
 from moldau.pipelines.connector.sink.columns import split_by_topic
 from moldau.pipelines.connector.sink.kafka import SinkKafka
 from moldau.pipelines.connector.sink.ledger import OpenTransaction
-from moldau.pipelines.connector.sink.messages import Written
+from moldau.pipelines.connector.sink.messages import TaskWritten
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.protocol import BatchOfRun, admit
 from moldau.pipelines.connector.sink.settings import SinkSettings
@@ -36,30 +36,30 @@ class Attempt:
     number: int
 
 
-def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> Written:
+def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> TaskWritten:
     """Write rows that are visible at once: at least once, for a task may be tried again."""
     if settings.topic is not None:
         with open_client(Admin, config=settings.client_config) as admin:
             check_topic(admin, settings.topic)
     with open_client(Producer, config=settings.producer_config) as producer:
         _send(producer, settings, batches)
-    return Written()
+    return TaskWritten()
 
 
 def write_in_transaction(
     settings: SinkSettings, batch: BatchOfRun, attempt: Attempt, batches: Iterable["RecordBatch"]
-) -> Written:
+) -> TaskWritten:
     """Write rows in an open transaction; nothing if the batch was written already."""
     rows = (each for each in batches if each.num_rows)
     first = next(rows, None)
     if first is None:
-        return Written()
+        return TaskWritten()
     with SinkKafka(settings) as kafka:
         generation = kafka.run(admit(batch))
         if generation is None:
             for _ in rows:
                 pass  # Spark expects that they are read
-            return Written(batch)
+            return TaskWritten(batch)
         name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
         if settings.topic is not None:
             check_topic(kafka.admin, settings.topic)
@@ -74,7 +74,7 @@ def write_in_transaction(
         producer.begin_transaction()
         _send(producer, settings, chain([first], rows))
         identity = producer.hand_over_transaction()
-    return Written(batch, OpenTransaction(name, *identity), begun_ms, timeout_ms)
+    return TaskWritten(batch, OpenTransaction(name, *identity), begun_ms, timeout_ms)
 
 
 def _send(producer: Producer, settings: SinkSettings, batches: Iterable["RecordBatch"]) -> None:

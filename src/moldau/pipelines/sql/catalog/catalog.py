@@ -16,23 +16,23 @@ from typing import Final, TypeAlias
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.commands import (
-    Command,
-    CreateAs,
+    CatalogCommand,
+    CreateAsCommand,
     Declare,
-    Drop,
-    InsertSelect,
-    Terminate,
+    DropCommand,
+    InsertSelectCommand,
+    TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import (
     QUERY,
     RELATION,
     SEQUENCE,
-    Change,
+    CatalogChange,
+    CatalogSnapshot,
     Definition,
+    DefinitionValue,
     Desired,
     PersistentQuery,
-    Snapshot,
-    Value,
     Verb,
     folded,
     query_change,
@@ -41,7 +41,7 @@ from moldau.pipelines.sql.catalog.definitions import (
     relation_change,
 )
 from moldau.pipelines.sql.language.names import close_matches
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 
 _IF_NOT_EXISTS: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
 
@@ -86,17 +86,17 @@ class DeleteTopic:
     name: str
 
 
-Effect: TypeAlias = EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | DeleteTopic
+CatalogEffect: TypeAlias = EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | DeleteTopic
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CatalogDecision:
     """What a command comes to."""
 
     message: str
-    records: tuple[Change, ...] = ()
-    before: tuple[Effect, ...] = ()
-    after: tuple[Effect, ...] = ()
+    records: tuple[CatalogChange, ...] = ()
+    before: tuple[CatalogEffect, ...] = ()
+    after: tuple[CatalogEffect, ...] = ()
 
 
 class Catalog:
@@ -107,15 +107,15 @@ class Catalog:
         self._queries: dict[str, PersistentQuery] = {}
         self._sequence = 0
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> CatalogSnapshot:
         """Return what is there now, for whoever looks at it while others go on."""
-        return Snapshot(
+        return CatalogSnapshot(
             MappingProxyType(dict(self._definitions)),
             MappingProxyType(dict(self._queries)),
             self._sequence,
         )
 
-    def replay(self, key: str, value: Value | None) -> None:
+    def replay(self, key: str, value: DefinitionValue | None) -> None:
         """Apply a record of the catalog's topic."""
         if key == SEQUENCE:
             self._sequence = value["last"] if value is not None else 0
@@ -134,42 +134,42 @@ class Catalog:
         else:
             raise CatalogError(f"the catalog has a record {key!r}: a newer version has written it")
 
-    def decide(self, command: Command, now_ms: int) -> Decision:
+    def decide(self, command: CatalogCommand, now_ms: int) -> CatalogDecision:
         """Return what a command changes; `CatalogError` if it cannot be done."""
         match command:
             case Declare():
                 return self._declare(command, now_ms)
-            case CreateAs():
+            case CreateAsCommand():
                 return self._create_as(command, now_ms)
-            case InsertSelect():
+            case InsertSelectCommand():
                 return self._insert_select(command, now_ms)
-            case Drop():
+            case DropCommand():
                 return self._drop(command)
-            case Terminate():
+            case TerminateCommand():
                 return self._terminate(command)
 
-    def _declare(self, command: Declare, now_ms: int) -> Decision:
+    def _declare(self, command: Declare, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
             return _exists(found, relation, if_not_exists=command.if_not_exists)
-        return Decision(
+        return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created",
             (relation_change(Definition(relation, command.statement, now_ms)),),
             # A misspelt name is likelier than a topic that is yet to come.
             before=(EnsureTopic(relation, may_create=relation.partitions is not None),),
         )
 
-    def _create_as(self, command: CreateAs, now_ms: int) -> Decision:
+    def _create_as(self, command: CreateAsCommand, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
             decision = _exists(found, relation, if_not_exists=command.if_not_exists)
             query = self._find_terminated(found.name, command.statement)
             return decision if query is None else _resumed(query)
-        is_table = relation.kind is Kind.TABLE
+        is_table = relation.kind is RelationKind.TABLE
         query = self._make_query(
             Verb.CREATE_TABLE if is_table else Verb.CREATE_STREAM, relation.name, command, now_ms
         )
-        return Decision(
+        return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created by query {query.id}",
             (
                 relation_change(Definition(relation, command.statement, now_ms)),
@@ -180,9 +180,9 @@ class Catalog:
             after=(StartQuery(query),),
         )
 
-    def _insert_select(self, command: InsertSelect, now_ms: int) -> Decision:
+    def _insert_select(self, command: InsertSelectCommand, now_ms: int) -> CatalogDecision:
         sink = self._get(command.sink)
-        if sink.kind is Kind.TABLE:
+        if sink.kind is RelationKind.TABLE:
             raise CatalogError(
                 f"{sink.name} is a table, and INSERT INTO ... SELECT writes to streams: "
                 "use CREATE TABLE ... AS SELECT"
@@ -190,14 +190,14 @@ class Catalog:
         if (terminated := self._find_terminated(sink.name, command.statement)) is not None:
             return _resumed(terminated)
         query = self._make_query(Verb.INSERT, sink.name, command, now_ms)
-        return Decision(
+        return CatalogDecision(
             f"Query {query.id} inserts into {sink.name}",
             (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
             after=(StartQuery(query),),
         )
 
     def _make_query(
-        self, verb: Verb, sink: str, command: CreateAs | InsertSelect, now_ms: int
+        self, verb: Verb, sink: str, command: CreateAsCommand | InsertSelectCommand, now_ms: int
     ) -> PersistentQuery:
         return PersistentQuery(
             f"{verb}_{sink.upper()}_{self._sequence + 1}",
@@ -209,11 +209,11 @@ class Catalog:
             command.settings,
         )
 
-    def _drop(self, command: Drop) -> Decision:
+    def _drop(self, command: DropCommand) -> CatalogDecision:
         snapshot = self.snapshot()
         relation = snapshot.find(command.name)
         if relation is None and command.if_exists:
-            return Decision(f"{command.kind.capitalize()} {command.name} is not there")
+            return CatalogDecision(f"{command.kind.capitalize()} {command.name} is not there")
         relation = self._get(command.name)
         if relation.kind is not command.kind:
             raise CatalogError(
@@ -228,8 +228,8 @@ class Catalog:
         if command.delete_topic:
             self._require_only_use(relation)
         topic = (DeleteTopic(relation.topic),) if command.delete_topic else ()
-        records: list[Change] = [(RELATION + folded(relation.name), None)]
-        effects: list[Effect] = []
+        records: list[CatalogChange] = [(RELATION + folded(relation.name), None)]
+        effects: list[CatalogEffect] = []
         for query in writers:
             records.append((QUERY + query.id, None))
             effects += [StopQuery(query.id)] if query.is_running else []
@@ -239,7 +239,7 @@ class Catalog:
             message += f", with {_listed(writers)}"
         if topic:
             message += f"; topic {relation.topic} deleted"
-        return Decision(message, tuple(records), after=(*effects, *topic))
+        return CatalogDecision(message, tuple(records), after=(*effects, *topic))
 
     def _require_only_use(self, relation: Relation) -> None:
         others = [
@@ -253,7 +253,7 @@ class Catalog:
                 f"{'it' if len(others) == 1 else 'them'} first, or leave out DELETE TOPIC"
             )
 
-    def _terminate(self, command: Terminate) -> Decision:
+    def _terminate(self, command: TerminateCommand) -> CatalogDecision:
         running = [each for each in self._queries.values() if each.is_running]
         if command.id is not None:
             query = self._get_query(command.id)
@@ -262,7 +262,7 @@ class Catalog:
             running = [query]
         stopped = [replace(each, desired=Desired.TERMINATED) for each in running]
         message = f"{_listed(stopped, 'Query', 'Queries')} terminated; checkpoints are kept"
-        return Decision(
+        return CatalogDecision(
             message if stopped else "No query is running",
             tuple(map(query_change, stopped)),
             after=tuple(StopQuery(each.id) for each in stopped),
@@ -287,18 +287,18 @@ class Catalog:
         raise CatalogError(f"there is no query {name}{close_matches(name, self._queries)}")
 
 
-def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> Decision:
+def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> CatalogDecision:
     what = f"{found.name} is there already"
     if if_not_exists and found.kind is wanted.kind:
-        return Decision(f"{found.kind.capitalize()} {what}")
+        return CatalogDecision(f"{found.kind.capitalize()} {what}")
     raise CatalogError(
         f"{found.kind.lower()} {what}: choose another name, or DROP {found.kind} {found.name} first"
     )
 
 
-def _resumed(query: PersistentQuery) -> Decision:
+def _resumed(query: PersistentQuery) -> CatalogDecision:
     resumed = replace(query, desired=Desired.RUNNING)
-    return Decision(
+    return CatalogDecision(
         f"Query {query.id} goes on from its checkpoint",
         (query_change(resumed),),
         after=(StartQuery(resumed),),

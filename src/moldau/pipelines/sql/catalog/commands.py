@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateAs:
+class CreateAsCommand:
     """CREATE STREAM or TABLE ... AS SELECT.
 
     If it is there and `if_not_exists`, a terminated query of the same statement goes on.
@@ -31,7 +31,7 @@ class CreateAs:
 
 
 @dataclass(frozen=True, slots=True)
-class InsertSelect:
+class InsertSelectCommand:
     """INSERT INTO ... SELECT; a terminated query of the same statement goes on."""
 
     sink: str
@@ -41,20 +41,22 @@ class InsertSelect:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropCommand:
     """DROP STREAM or TABLE."""
 
-    kind: Kind
+    kind: RelationKind
     name: str
     if_exists: bool = False
     delete_topic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Terminate:
+class TerminateCommand:
     """TERMINATE; all queries without an id."""
 
     id: str | None = None
 
 
-Command: TypeAlias = Declare | CreateAs | InsertSelect | Drop | Terminate
+CatalogCommand: TypeAlias = (
+    Declare | CreateAsCommand | InsertSelectCommand | DropCommand | TerminateCommand
+)

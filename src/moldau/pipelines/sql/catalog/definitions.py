@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, cast
 
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 RELATION: Final = "relation/"
 QUERY: Final = "query/"
 SEQUENCE: Final = "sequence"
 
-Value: TypeAlias = Mapping[str, Any]
-Change: TypeAlias = tuple[str, Value | None]
+DefinitionValue: TypeAlias = Mapping[str, Any]
+CatalogChange: TypeAlias = tuple[str, DefinitionValue | None]
 """A record's key, and its value; None takes it away."""
 
 
@@ -79,7 +79,7 @@ def folded(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CatalogSnapshot:
     """All that was defined at one moment; it does not change."""
 
     definitions: Mapping[str, Definition] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Snapshot:
         found = self.definitions.get(folded(name))
         return None if found is None else found.relation
 
-    def relations(self, kind: Kind | None = None) -> tuple[Relation, ...]:
+    def relations(self, kind: RelationKind | None = None) -> tuple[Relation, ...]:
         """Return all relations, or all of a kind, by name."""
         found = (self.definitions[key].relation for key in sorted(self.definitions))
         return tuple(each for each in found if kind is None or each.kind is kind)
@@ -112,26 +112,26 @@ def _by_age(queries: Iterable[PersistentQuery]) -> tuple[PersistentQuery, ...]:
     return tuple(sorted(queries, key=lambda each: int(each.id.rpartition("_")[2])))
 
 
-def relation_change(definition: Definition) -> Change:
+def relation_change(definition: Definition) -> CatalogChange:
     """Return the record of a relation that is there."""
     return RELATION + folded(definition.relation.name), asdict(definition)
 
 
-def query_change(query: PersistentQuery) -> Change:
+def query_change(query: PersistentQuery) -> CatalogChange:
     """Return the record of a query that is there."""
     # `asdict` copies mappings as what they are, which JSON does not take of a proxy.
     return QUERY + query.id, asdict(replace(query, settings=dict(query.settings)))
 
 
-def read_definition(value: Value) -> Definition:
+def read_definition(value: DefinitionValue) -> Definition:
     """Return what `relation_change` has written."""
     relation = value["relation"]
     columns = tuple(Column(**each) for each in relation["columns"])
-    made = Relation(**{**relation, "kind": Kind(relation["kind"]), "columns": columns})
+    made = Relation(**{**relation, "kind": RelationKind(relation["kind"]), "columns": columns})
     return Definition(made, value["statement"], value["created_ms"])
 
 
-def read_query(value: Value) -> PersistentQuery:
+def read_query(value: DefinitionValue) -> PersistentQuery:
     """Return what `query_change` has written."""
     fields = cast("dict[str, Any]", dict(value))
     fields["verb"] = Verb(fields["verb"])

@@ -33,7 +33,7 @@ class OwnedError(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ServiceOwner:
     """A server, as the group knows it: this travels as its `client.id`."""
 
     host: str
@@ -48,7 +48,7 @@ class Owner:
         return "|".join((_PREFIX, self.host, str(self.pid), self.address, str(self.since_ms)))
 
     @classmethod
-    def parse(cls, client_id: str) -> "Owner | None":
+    def parse(cls, client_id: str) -> "ServiceOwner | None":
         """Read what `client_id` has made; None if somebody else is a member."""
         match client_id.split("|"):
             case [prefix, host, pid, address, since] if prefix == _PREFIX:
@@ -64,10 +64,12 @@ class Owner:
         )
 
 
-def find_owner(servers: str, service: str) -> Owner | None:
+def find_owner(servers: str, service: str) -> ServiceOwner | None:
     """Return the server that owns a service, or is about to; None if there is none."""
     with Admin(servers) as admin:
-        owners = (Owner.parse(each.client_id) for each in _members(admin, topic_name(service)))
+        owners = (
+            ServiceOwner.parse(each.client_id) for each in _members(admin, topic_name(service))
+        )
         return next(filter(None, owners), None)
 
 
@@ -88,10 +90,10 @@ class Ownership:
         self,
         servers: str,
         service: str,
-        owner: Owner,
+        owner: ServiceOwner,
         *,
         session_timeout_ms: int = SESSION_MS,
-        is_alive: Callable[[Owner], bool] = lambda _: False,
+        is_alive: Callable[[ServiceOwner], bool] = lambda _: False,
         on_lost: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Say who is to own it; `look`, then `join` make it so.
@@ -130,7 +132,7 @@ class Ownership:
         with Admin(self._servers) as admin:
             is_told = False
             while (other := self._other(admin)) is not None:
-                owner = Owner.parse(other.client_id)
+                owner = ServiceOwner.parse(other.client_id)
                 if owner is None:
                     raise OwnedError(
                         f"group {self._name} has a member {other.client_id} at {other.host}, which "
@@ -207,7 +209,7 @@ class Ownership:
                 if joined.is_set() or (other := self._other(admin)) is None:
                     continue
                 if self._place in other.assignment:
-                    owner = Owner.parse(other.client_id) or other.client_id
+                    owner = ServiceOwner.parse(other.client_id) or other.client_id
                     self._failure = OwnedError(f"service {self._service} is run by {owner}")
                     return
 

@@ -14,7 +14,7 @@ from moldau.client.errors import (
     ProducerFencedError,
 )
 from moldau.pipelines.errors import PipelineError, RetriableError
-from moldau.pipelines.sql.catalog.definitions import Change, Value
+from moldau.pipelines.sql.catalog.definitions import CatalogChange, DefinitionValue
 from moldau.protocol.errors import ErrorCode
 
 READ_SECONDS_MAX: Final = 60.0
@@ -60,7 +60,7 @@ class CatalogTopic:
         if self._producer is not None:
             self._producer.close()
 
-    def append(self, changes: Iterable[Change]) -> None:
+    def append(self, changes: Iterable[CatalogChange]) -> None:
         """Write changes, all of them or none.
 
         After a `CatalogLostError` they may be there or not; only who reads the topic knows.
@@ -86,7 +86,7 @@ class CatalogTopic:
                 f"{error}"
             ) from error
 
-    def read(self) -> Iterator[tuple[str, Value | None]]:
+    def read(self) -> Iterator[tuple[str, DefinitionValue | None]]:
         """Yield all committed changes, the oldest first."""
         place = TopicPartition(self.name, 0)
         with Consumer(
@@ -134,5 +134,7 @@ def topic_name(service: str) -> str:
     return f"_moldau_sql_{service}"
 
 
-def _read(key: bytes | None, value: bytes | None) -> tuple[str, Value | None]:
-    return (key or b"").decode(), None if value is None else cast("Value", json.loads(value))
+def _read(key: bytes | None, value: bytes | None) -> tuple[str, DefinitionValue | None]:
+    return (key or b"").decode(), None if value is None else cast(
+        "DefinitionValue", json.loads(value)
+    )

@@ -8,10 +8,10 @@ from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.errors import SqlError
 from moldau.pipelines.sql.language.lexing import Shape, Token
 from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
-from moldau.pipelines.sql.language.rewriting import Edit
+from moldau.pipelines.sql.language.rewriting import TextEdit
 
 
-def find_as_of(text: str, tokens: Sequence[Token]) -> list[tuple[Token, AsOf, Edit]]:
+def find_as_of(text: str, tokens: Sequence[Token]) -> list[tuple[Token, AsOf, TextEdit]]:
     """Return each one: the last token of the table's name, what it says, and how to cut it out."""
     found = []
     for index in range(1, len(tokens) - 2):
@@ -29,7 +29,7 @@ def find_as_of(text: str, tokens: Sequence[Token]) -> list[tuple[Token, AsOf, Ed
         if said is None or said.shape is not Shape.STRING:
             raise _expected(cursor, said or tokens[index + 2], word)
         as_of = _read_time(cursor, said) if word == "TIMESTAMP" else _read_offsets(cursor, said)
-        found.append((tokens[begin - 1], as_of, Edit(tokens[begin].start, said.end, "")))
+        found.append((tokens[begin - 1], as_of, TextEdit(tokens[begin].start, said.end, "")))
     return found
 
 

@@ -9,7 +9,7 @@ from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.lexing import Token
 from moldau.pipelines.sql.language.properties import Properties, Said, is_topic
 from moldau.pipelines.sql.language.queries import Pseudo
-from moldau.pipelines.sql.relations import Column, Kind
+from moldau.pipelines.sql.relations import Column, RelationKind
 
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 # What Java's serializers write of a single column, by our names for them.
@@ -19,7 +19,7 @@ _PLAIN_FORMATS: Final = {
 }  # fmt: skip
 
 
-def take_columns(cursor: Cursor, kind: Kind) -> tuple[Column, ...]:
+def take_columns(cursor: Cursor, kind: RelationKind) -> tuple[Column, ...]:
     """Take `(name TYPE [KEY | PRIMARY KEY], ...)`."""
     opening = cursor.next
     cursor.expect("(")
@@ -38,25 +38,25 @@ def take_columns(cursor: Cursor, kind: Kind) -> tuple[Column, ...]:
         if not cursor.take(","):
             break
     if not cursor.take(")"):
-        key = "KEY" if kind is Kind.STREAM else "PRIMARY KEY"
+        key = "KEY" if kind is RelationKind.STREAM else "PRIMARY KEY"
         cursor.fail(f"',', ')' or {key}", known=["KEY", "PRIMARY"])
     found = tuple(columns.values())
-    if kind is Kind.TABLE and not any(each.is_key for each in found):
+    if kind is RelationKind.TABLE and not any(each.is_key for each in found):
         raise cursor.error("a table needs a PRIMARY KEY: whose latest record counts?", opening)
     return found
 
 
-def _take_key(cursor: Cursor, kind: Kind) -> bool:
+def _take_key(cursor: Cursor, kind: RelationKind) -> bool:
     token = cursor.next
     if cursor.take("PRIMARY"):
         cursor.expect("KEY")
-        if kind is Kind.STREAM and token is not None:
+        if kind is RelationKind.STREAM and token is not None:
             raise cursor.error(
                 "a stream has a KEY; only a table has a PRIMARY KEY", token, "write KEY"
             )
         return True
     if cursor.take("KEY"):
-        if kind is Kind.TABLE and token is not None:
+        if kind is RelationKind.TABLE and token is not None:
             raise cursor.error(
                 "a table has a PRIMARY KEY; only a stream has a KEY", token, "write PRIMARY KEY"
             )

@@ -10,15 +10,15 @@ from typing import Final, TypeAlias, TypeVar
 
 from sqlglot import exp
 
-Type: TypeAlias = exp.DType
+SqlType: TypeAlias = exp.DType
 Json: TypeAlias = object
 Moment = TypeVar("Moment")
 
-_INTEGER_BITS: Final[Mapping[Type, int]] = {
-    Type.TINYINT: 8,
-    Type.SMALLINT: 16,
-    Type.INT: 32,
-    Type.BIGINT: 64,
+_INTEGER_BITS: Final[Mapping[SqlType, int]] = {
+    SqlType.TINYINT: 8,
+    SqlType.SMALLINT: 16,
+    SqlType.INT: 32,
+    SqlType.BIGINT: 64,
 }
 
 
@@ -167,20 +167,20 @@ def _struct(expression: exp.Expr, kind: exp.DataType) -> dict[str, Json]:
     return found
 
 
-_READERS: Final[Mapping[Type, Callable[[exp.Expr, exp.DataType], Json]]] = {
+_READERS: Final[Mapping[SqlType, Callable[[exp.Expr, exp.DataType], Json]]] = {
     **dict.fromkeys(_INTEGER_BITS, _integer),
-    Type.FLOAT: _float,
-    Type.DOUBLE: _float,
-    Type.DECIMAL: _decimal,
-    Type.TEXT: _text,
-    Type.BOOLEAN: _boolean,
-    Type.TIMESTAMPTZ: _timestamp,
-    Type.TIMESTAMPNTZ: _local_timestamp,
-    Type.DATE: _date,
-    Type.BINARY: _binary,
-    Type.ARRAY: _array,
-    Type.MAP: _map,
-    Type.STRUCT: _struct,
+    SqlType.FLOAT: _float,
+    SqlType.DOUBLE: _float,
+    SqlType.DECIMAL: _decimal,
+    SqlType.TEXT: _text,
+    SqlType.BOOLEAN: _boolean,
+    SqlType.TIMESTAMPTZ: _timestamp,
+    SqlType.TIMESTAMPNTZ: _local_timestamp,
+    SqlType.DATE: _date,
+    SqlType.BINARY: _binary,
+    SqlType.ARRAY: _array,
+    SqlType.MAP: _map,
+    SqlType.STRUCT: _struct,
 }
 
 

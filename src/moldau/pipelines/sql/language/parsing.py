@@ -8,7 +8,7 @@ from moldau.pipelines.sql.language.declaring import check_declared, check_topic,
 from moldau.pipelines.sql.language.errors import place_of
 from moldau.pipelines.sql.language.lexing import Shape, Token, split
 from moldau.pipelines.sql.language.properties import take_properties
-from moldau.pipelines.sql.language.queries import Fragment, Query
+from moldau.pipelines.sql.language.queries import Fragment, SelectQuery
 from moldau.pipelines.sql.language.statements import (
     CreateAs,
     CreateSource,
@@ -26,9 +26,9 @@ from moldau.pipelines.sql.language.statements import (
     Terminate,
     Unset,
 )
-from moldau.pipelines.sql.language.tails import Tail, find_tail, split_at_commas
+from moldau.pipelines.sql.language.tails import QueryTail, find_tail, split_at_commas
 from moldau.pipelines.sql.language.understanding import understand, understand_fragment
-from moldau.pipelines.sql.relations import Kind
+from moldau.pipelines.sql.relations import RelationKind
 
 Where = tuple[str, int, int]
 """A statement's text, line and column."""
@@ -74,7 +74,7 @@ def _select(cursor: Cursor, where: Where) -> Select:
     return Select(*where, query, tail.emit, tail.limit)
 
 
-def _take_query(cursor: Cursor, *, is_kept: bool) -> tuple[Query, Tail]:
+def _take_query(cursor: Cursor, *, is_kept: bool) -> tuple[SelectQuery, QueryTail]:
     if not _is_query(cursor):
         cursor.fail("SELECT", known=["SELECT"])
     tokens = cursor.take_rest()
@@ -82,7 +82,7 @@ def _take_query(cursor: Cursor, *, is_kept: bool) -> tuple[Query, Tail]:
     return understand(cursor.text, tokens, tail, is_result_kept=is_kept), tail
 
 
-def _take_endless_query(cursor: Cursor) -> tuple[Query, Tail, tuple[Fragment, ...]]:
+def _take_endless_query(cursor: Cursor) -> tuple[SelectQuery, QueryTail, tuple[Fragment, ...]]:
     query, tail = _take_query(cursor, is_kept=True)
     has_limit = tail.limit is not None or query.expression.args.get("limit") is not None
     if has_limit and tail.limit_token is not None:
@@ -99,7 +99,7 @@ def _create(cursor: Cursor, where: Where) -> Statement:
     token = cursor.next
     if cursor.take("OR", "REPLACE") and token is not None:
         raise cursor.error("there is no OR REPLACE; DROP the old one first", token)
-    kind = Kind(cursor.choose("STREAM", "TABLE"))
+    kind = RelationKind(cursor.choose("STREAM", "TABLE"))
     if if_not_exists := cursor.take("IF"):
         cursor.expect("NOT", "EXISTS")
     name = cursor.name(f"the name of a {kind.lower()}")
@@ -123,7 +123,7 @@ def _create(cursor: Cursor, where: Where) -> Statement:
 
 
 def _drop(cursor: Cursor, where: Where) -> Drop:
-    kind = Kind(cursor.choose("STREAM", "TABLE"))
+    kind = RelationKind(cursor.choose("STREAM", "TABLE"))
     if if_exists := cursor.take("IF"):
         cursor.expect("EXISTS")
     name = cursor.name(f"the name of a {kind.lower()}")

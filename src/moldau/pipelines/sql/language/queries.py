@@ -19,7 +19,7 @@ from moldau.pipelines.sql.language.column_types import quote
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Emit(StrEnum):
+class EmitWhen(StrEnum):
     """When a query without an end says something."""
 
     CHANGES = "changes"
@@ -103,7 +103,7 @@ class PseudoUse:
     """What the result is called: a column `window.start` would be called `start`."""
 
 
-class Names:
+class QueryNames:
     """What the runner of a query calls things; this one calls them what the user does."""
 
     def table(self, use: TableUse) -> str:
@@ -121,7 +121,7 @@ class Names:
         return "window"
 
 
-AS_WRITTEN = Names()
+AS_WRITTEN = QueryNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SelectQuery:
     """A SELECT, without what Spark does not know."""
 
     pieces: tuple[str | TableUse | PseudoUse, ...]
@@ -146,12 +146,12 @@ class Query:
         """What is read, in the order of the text."""
         return tuple(each for each in self.pieces if isinstance(each, TableUse))
 
-    def render(self, names: Names = AS_WRITTEN) -> str:
+    def render(self, names: QueryNames = AS_WRITTEN) -> str:
         """Return the text for Spark."""
         return "".join(_rendered(each, names) for each in self.pieces)
 
 
-def _rendered(piece: str | TableUse | PseudoUse, names: Names) -> str:
+def _rendered(piece: str | TableUse | PseudoUse, names: QueryNames) -> str:
     if isinstance(piece, str):
         return piece
     if isinstance(piece, TableUse):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from moldau.pipelines.sql.language.lexing import Token
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """Another text for what is between two positions."""
 
     start: int
@@ -19,7 +19,7 @@ class Edit(NamedTuple):
 class Rewritten:
     """What has become of a part of a text."""
 
-    def __init__(self, original: str, begin: int, end: int, edits: Iterable[Edit]) -> None:
+    def __init__(self, original: str, begin: int, end: int, edits: Iterable[TextEdit]) -> None:
         parts: list[str] = []
         self._starts: list[int] = []
         self._origins: list[tuple[int, bool]] = []
@@ -50,11 +50,11 @@ class Rewritten:
         return origin + (position - self._starts[index] if is_original else 0)
 
 
-def without_comments(text: str, tokens: Sequence[Token]) -> list[Edit]:
+def without_comments(text: str, tokens: Sequence[Token]) -> list[TextEdit]:
     """Return the edits that take the comments out, but not Spark's hints."""
     edits = []
     for before, behind in pairwise(tokens):
         gap = text[before.end : behind.start]
         if ("--" in gap or "/*" in gap) and "/*+" not in gap:
-            edits.append(Edit(before.end, behind.start, "\n" if "\n" in gap else " "))
+            edits.append(TextEdit(before.end, behind.start, "\n" if "\n" in gap else " "))
     return edits

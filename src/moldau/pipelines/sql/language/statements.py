@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from moldau.pipelines.sql.language.properties import Properties
-from moldau.pipelines.sql.language.queries import Emit, Fragment, Query
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.language.queries import EmitWhen, Fragment, SelectQuery
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Statement:
 class CreateSource(Statement):
     """`CREATE STREAM|TABLE name (columns) WITH (...)`: a topic gets a name and columns."""
 
-    kind: Kind
+    kind: RelationKind
     name: str
     columns: tuple[Column, ...]
     properties: Properties
@@ -32,12 +32,12 @@ class CreateSource(Statement):
 class CreateAs(Statement):
     """`CREATE STREAM|TABLE name AS SELECT ...`: a query that runs for ever, and its topic."""
 
-    kind: Kind
+    kind: RelationKind
     name: str
-    query: Query
+    query: SelectQuery
     properties: Properties
     partition_by: tuple[Fragment, ...] = ()
-    emit: Emit | None = None
+    emit: EmitWhen | None = None
     if_not_exists: bool = False
 
 
@@ -57,17 +57,17 @@ class InsertSelect(Statement):
 
     name: str
     columns: tuple[str, ...]
-    query: Query
+    query: SelectQuery
     partition_by: tuple[Fragment, ...] = ()
-    emit: Emit | None = None
+    emit: EmitWhen | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Select(Statement):
     """`SELECT ... [EMIT ... [LIMIT n]]`: without EMIT it answers and ends."""
 
-    query: Query
-    emit: Emit | None = None
+    query: SelectQuery
+    emit: EmitWhen | None = None
     limit: int | None = None
     """With EMIT: after how many rows it ends. Without, LIMIT is in the query."""
 
@@ -118,7 +118,7 @@ class Print(Statement):
 class Drop(Statement):
     """`DROP STREAM|TABLE [IF EXISTS] name [DELETE TOPIC]`."""
 
-    kind: Kind
+    kind: RelationKind
     name: str
     if_exists: bool = False
     delete_topic: bool = False

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.lexing import Token
-from moldau.pipelines.sql.language.queries import Emit
-from moldau.pipelines.sql.language.rewriting import Edit
+from moldau.pipelines.sql.language.queries import EmitWhen
+from moldau.pipelines.sql.language.rewriting import TextEdit
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class QueryTail:
     """The clauses, where they are, and what is to be cut out for Spark."""
 
-    edits: tuple[Edit, ...] = ()
-    emit: Emit | None = None
+    edits: tuple[TextEdit, ...] = ()
+    emit: EmitWhen | None = None
     limit: int | None = None
     """Of a query with EMIT; that of another is Spark's."""
     emit_token: Token | None = None
@@ -24,7 +24,7 @@ class Tail:
     partition_by: tuple[Sequence[Token], ...] = ()
 
 
-def find_tail(text: str, tokens: Sequence[Token]) -> Tail:
+def find_tail(text: str, tokens: Sequence[Token]) -> QueryTail:
     """Return the clauses behind a SELECT."""
     outer = [index for index, token in enumerate(tokens) if token.depth == 0]
     limit_index = next((i for i in reversed(outer) if tokens[i].word == "LIMIT"), None)
@@ -34,7 +34,7 @@ def find_tail(text: str, tokens: Sequence[Token]) -> Tail:
     if emit_index is not None:
         begin = emit_index
         cursor = Cursor(text, tokens[emit_index + 1 :])
-        emit = Emit(cursor.choose("CHANGES", "FINAL").lower())
+        emit = EmitWhen(cursor.choose("CHANGES", "FINAL").lower())
         if cursor.take("LIMIT"):
             limit = cursor.count("a number of rows above 0")
         elif limit_index is not None and limit_index == emit_index - 2:
@@ -43,9 +43,9 @@ def find_tail(text: str, tokens: Sequence[Token]) -> Tail:
                 "a number of rows above 0"
             )
         cursor.end()
-        edits.append(Edit(tokens[begin].start, tokens[-1].end, ""))
+        edits.append(TextEdit(tokens[begin].start, tokens[-1].end, ""))
     partition, by, cut = _find_partition_by(text, tokens, outer)
-    return Tail(
+    return QueryTail(
         (*edits, *cut),
         emit,
         limit,
@@ -71,7 +71,7 @@ def _is_emit(tokens: Sequence[Token], index: int) -> bool:
 
 def _find_partition_by(
     text: str, tokens: Sequence[Token], outer: Sequence[int]
-) -> tuple[Token | None, tuple[Sequence[Token], ...], list[Edit]]:
+) -> tuple[Token | None, tuple[Sequence[Token], ...], list[TextEdit]]:
     """Find it outside of brackets: inside, it is that of Spark's window functions."""
     for index in outer:
         if tokens[index].word == "PARTITION" and tokens[index + 1 : index + 2]:
@@ -87,7 +87,7 @@ def _find_partition_by(
                     cursor = Cursor(text, tokens)
                     cursor.move(index + 2 + sum(len(p) + 1 for p in parts[:place]))
                     cursor.fail("an expression to partition by")
-            return tokens[index], parts, [Edit(tokens[index].start, tokens[stop - 1].end, "")]
+            return tokens[index], parts, [TextEdit(tokens[index].start, tokens[stop - 1].end, "")]
     return None, (), []
 
 

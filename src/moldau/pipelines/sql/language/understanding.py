@@ -8,17 +8,17 @@ from moldau.pipelines.sql.language.as_of import find_as_of
 from moldau.pipelines.sql.language.dialect import MisunderstoodError, parse_expression, parse_query
 from moldau.pipelines.sql.language.errors import error_at
 from moldau.pipelines.sql.language.lexing import Shape, Token
-from moldau.pipelines.sql.language.queries import Fragment, PseudoUse, Query, TableUse
+from moldau.pipelines.sql.language.queries import Fragment, PseudoUse, SelectQuery, TableUse
 from moldau.pipelines.sql.language.refusals import refuse_size, refuse_tokens
-from moldau.pipelines.sql.language.rewriting import Edit, Rewritten, without_comments
-from moldau.pipelines.sql.language.tails import Tail
+from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit, without_comments
+from moldau.pipelines.sql.language.tails import QueryTail
 from moldau.pipelines.sql.language.uses import Uses
 from moldau.pipelines.sql.language.windows import rewrite_windows
 
 
 def understand(
-    text: str, tokens: Sequence[Token], tail: Tail, *, is_result_kept: bool = False
-) -> Query:
+    text: str, tokens: Sequence[Token], tail: QueryTail, *, is_result_kept: bool = False
+) -> SelectQuery:
     """Return the query that these tokens are; `tail` is what Spark does not have.
 
     The result of a query that runs for ever is kept, in a topic.
@@ -46,7 +46,7 @@ def understand(
     for token, _, edit in times:
         if token.end not in uses.ends:
             raise error_at(text, edit.start, edit.end, "AS OF comes behind the name of a table")
-    return Query(_pieces(stripped, uses.found), expression)
+    return SelectQuery(_pieces(stripped, uses.found), expression)
 
 
 def understand_fragment(text: str, tokens: Sequence[Token]) -> Fragment:
@@ -75,7 +75,7 @@ def _in_place(text: str, rewritten: Rewritten, error: MisunderstoodError) -> Exc
 
 
 def _pieces(
-    text: str, found: Sequence[tuple[Edit, TableUse | PseudoUse]]
+    text: str, found: Sequence[tuple[TextEdit, TableUse | PseudoUse]]
 ) -> tuple[str | TableUse | PseudoUse, ...]:
     pieces: list[str | TableUse | PseudoUse] = []
     position = 0

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from moldau.pipelines.sql.language.column_types import quote
 from moldau.pipelines.sql.language.queries import AsOf, Pseudo, PseudoUse, TableUse
-from moldau.pipelines.sql.language.rewriting import Edit, Rewritten
+from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit
 
 _PSEUDO: Final = {each.value: each for each in Pseudo}
 
@@ -16,7 +16,7 @@ class Uses:
     """The tables and the pseudo columns of a query, by where they are in its text."""
 
     def __init__(self, query: exp.Query, rewritten: Rewritten, times: Mapping[int, AsOf]) -> None:
-        self._found: dict[Edit, TableUse | PseudoUse] = {}
+        self._found: dict[TextEdit, TableUse | PseudoUse] = {}
         self._text = rewritten.text
         self.ends: set[int] = set()
         """Where names of tables end in the original text."""
@@ -32,12 +32,12 @@ class Uses:
             names = tuple(part.name for part in parts)
             use = TableUse(names, node.alias or None, times.get(original_end))
             self._by_node[id(node)] = use
-            self._found[Edit(start, end, "")] = use
+            self._found[TextEdit(start, end, "")] = use
         for column in query.find_all(exp.Column):
             self._add_pseudo(column)
 
     @property
-    def found(self) -> list[tuple[Edit, TableUse | PseudoUse]]:
+    def found(self) -> list[tuple[TextEdit, TableUse | PseudoUse]]:
         """What is to be named by the query's runner, in the order of the text."""
         return sorted(self._found.items(), key=lambda each: each[0])
 
@@ -71,7 +71,7 @@ class Uses:
             qualifier = f"{quote(table.called)}."
         window = _window_of(select) if select is not None and pseudo is not Pseudo.ROWTIME else None
         is_chosen = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
-        edit = Edit(first.meta["start"], name.meta["end"] + 1, "")
+        edit = TextEdit(first.meta["start"], name.meta["end"] + 1, "")
         alias = name.name if is_chosen else None
         self._found[edit] = PseudoUse(pseudo, table, qualifier, window, alias)
 

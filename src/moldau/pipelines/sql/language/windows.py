@@ -6,14 +6,14 @@ from typing import Final
 
 from moldau.pipelines.sql.language.cursor import Cursor, one_of
 from moldau.pipelines.sql.language.lexing import Token
-from moldau.pipelines.sql.language.rewriting import Edit
+from moldau.pipelines.sql.language.rewriting import TextEdit
 
 KINDS: Final = ("TUMBLING", "HOPPING", "SESSION")
 UNITS: Final = ("MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
 _WATERMARK: Final = "say how late rows may be where the stream is declared: WITH (watermark='...')"
 
 
-def rewrite_windows(text: str, tokens: Sequence[Token], *, is_result_kept: bool) -> list[Edit]:
+def rewrite_windows(text: str, tokens: Sequence[Token], *, is_result_kept: bool) -> list[TextEdit]:
     """Return what is to change, so that `WINDOW TUMBLING (...)` is Spark's `window(...)`.
 
     The rows of a windowed table are those of a key and a window, so a result that is kept has the
@@ -26,7 +26,9 @@ def rewrite_windows(text: str, tokens: Sequence[Token], *, is_result_kept: bool)
     return edits
 
 
-def _rewrite(text: str, tokens: Sequence[Token], index: int, *, is_result_kept: bool) -> list[Edit]:
+def _rewrite(
+    text: str, tokens: Sequence[Token], index: int, *, is_result_kept: bool
+) -> list[TextEdit]:
     clause = tokens[index]
     cursor = Cursor(text, tokens[index + 1 :])
     function, call = _take_call(cursor)
@@ -39,19 +41,19 @@ def _rewrite(text: str, tokens: Sequence[Token], index: int, *, is_result_kept: 
             break
     else:
         raise cursor.error("a WINDOW needs a GROUP BY behind it", clause)
-    edits = [Edit(clause.start, cursor.previous.end, ""), Edit(by.end, by.end, f" {call},")]
+    edits = [TextEdit(clause.start, cursor.previous.end, ""), TextEdit(by.end, by.end, f" {call},")]
     if is_result_kept and clause.depth == 0:
         edits += _choose(function, _block_before(tokens, index))
     return edits
 
 
-def _choose(column: str, block: Sequence[Token]) -> list[Edit]:
+def _choose(column: str, block: Sequence[Token]) -> list[TextEdit]:
     """Return the edit that adds a column to a SELECT, unless it is there."""
     for before, token in pairwise(block):
         if token.word == column.upper():
             return []
         if token.word == "FROM":
-            return [Edit(before.end, before.end, f", {column}")]
+            return [TextEdit(before.end, before.end, f", {column}")]
     return []
 
 

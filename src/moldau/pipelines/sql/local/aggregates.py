@@ -12,7 +12,7 @@ from moldau.pipelines.sql.local.types import (
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
-    Type,
+    SparkType,
 )
 
 _SUM_DIGITS: Final = 10
@@ -42,7 +42,7 @@ def total(args: Sequence[Sql], *, distinct: bool) -> Sql:
         return Sql(plain_cast(f"sum({prefix}{one.text}){MARK}", BIGINT), BIGINT)
     if one.type.name == "decimal":
         digits = min(one.type.precision + _SUM_DIGITS, DECIMAL_DIGITS_MAX)
-        to = Type("decimal", digits, one.type.scale)
+        to = SparkType("decimal", digits, one.type.scale)
         return Sql(plain_cast(f"sum({prefix}{one.text}){MARK}", to), to)
     if not one.type.is_numeric:
         raise Mismatch

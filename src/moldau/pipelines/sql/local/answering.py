@@ -17,14 +17,14 @@ from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.parsing import parse
-from moldau.pipelines.sql.local.records import Limits, Reading, read_records
+from moldau.pipelines.sql.local.records import QuestionLimits, Reading, read_records
 from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
-from moldau.pipelines.sql.local.scopes import Source
-from moldau.pipelines.sql.local.selects import Queries, Query
+from moldau.pipelines.sql.local.scopes import FromSource
+from moldau.pipelines.sql.local.selects import DuckQuery, Queries
 from moldau.pipelines.sql.local.types import arrow_type
-from moldau.pipelines.sql.local.wanted import Wanted
+from moldau.pipelines.sql.local.wanted import WantedRelation
 from moldau.pipelines.sql.relations import Relation
-from moldau.pipelines.sql.topic_spans import Span, assign_topic, check_compaction, find_spans
+from moldau.pipelines.sql.topic_spans import OffsetSpan, assign_topic, check_compaction, find_spans
 
 READ: Final = {
     "isolation.level": "read_committed",
@@ -34,7 +34,7 @@ READ: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionAnswer:
     """A question's rows, and who has answered."""
 
     rows: pa.Table
@@ -58,9 +58,9 @@ class LocalEngine:
     `as_of` says which of them are seen as they were, if the query does not say it itself.
     """
 
-    def __init__(self, config: Mapping[str, object], limits: Limits | None = None) -> None:
+    def __init__(self, config: Mapping[str, object], limits: QuestionLimits | None = None) -> None:
         self._config = dict(config)
-        self._limits = limits or Limits()
+        self._limits = limits or QuestionLimits()
 
     def answer(
         self,
@@ -68,7 +68,7 @@ class LocalEngine:
         catalog: Mapping[str, Relation],
         as_of: Mapping[str, AsOf] | None = None,
         asker: Asker | None = None,
-    ) -> Answer:
+    ) -> QuestionAnswer:
         """Return the rows of a query; `GoesToSpark` if they are not found here.
 
         The asker hears how many offsets were read, and of how many; if it is cancelled, this is a
@@ -85,7 +85,9 @@ class LocalEngine:
                     records = read_records(consumer, spans[wanted.table], loader.columns, reading)
                     loader.load(database, records)
                 rows = database.sql(query.text).to_arrow_table()
-        return Answer(as_spark(rows, query), f"answered here, from {reading.total:,} records")
+        return QuestionAnswer(
+            as_spark(rows, query), f"answered here, from {reading.total:,} records"
+        )
 
     def explain(
         self, text: str, catalog: Mapping[str, Relation], as_of: Mapping[str, AsOf] | None = None
@@ -117,15 +119,15 @@ class Question:
         self._consumer = consumer
         self._as_of = {name.lower(): each for name, each in as_of.items()}
         self._catalog = {name.lower(): relation for name, relation in catalog.items()}
-        self._wanted: dict[tuple[str, str], Wanted] = {}
+        self._wanted: dict[tuple[str, str], WantedRelation] = {}
         self._now = datetime.now(UTC)
 
     @property
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[WantedRelation]:
         """The relations, each as it is asked for."""
         return list(self._wanted.values())
 
-    def translate(self, text: str) -> Query:
+    def translate(self, text: str) -> DuckQuery:
         """Return the engine's query."""
         try:
             return Queries(self._source, self._now).translate(parse(text))
@@ -133,7 +135,7 @@ class Question:
             guesses = dict.fromkeys(each.guess for each in self.wanted)
             raise NoColumnError(f"{error}{''.join(guesses)}") from None
 
-    def _source(self, node: exp.Table, alias: str) -> Source:
+    def _source(self, node: exp.Table, alias: str) -> FromSource:
         name = ".".join(part.name for part in node.parts)
         as_of = read_as_of(node) or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
@@ -141,10 +143,10 @@ class Question:
             known = self._catalog.get(name.lower())
             relation = infer_relation(self._consumer, name) if known is None else known
             table = f"r{len(self._wanted)}"
-            self._wanted[key] = Wanted(relation, as_of, table, is_guessed=known is None)
+            self._wanted[key] = WantedRelation(relation, as_of, table, is_guessed=known is None)
         return self._wanted[key].source(alias)
 
-    def find_spans(self, reading: Reading) -> dict[str, list[Span]]:
+    def find_spans(self, reading: Reading) -> dict[str, list[OffsetSpan]]:
         """Return what to read for each relation; `GoesToSpark` if it is too much."""
         spans = {}
         for each in self.wanted:
@@ -156,13 +158,13 @@ class Question:
                 self._check_compaction(topic, each.as_of, found)
         return spans
 
-    def _check_compaction(self, topic: str, as_of: AsOf, spans: list[Span]) -> None:
+    def _check_compaction(self, topic: str, as_of: AsOf, spans: list[OffsetSpan]) -> None:
         now_ms = int(self._now.timestamp() * 1000)
         with Admin(config=self._config) as admin:
             check_compaction(admin, self._consumer, topic, as_of, spans, now_ms)
 
 
-def as_spark(rows: pa.Table, query: Query) -> pa.Table:
+def as_spark(rows: pa.Table, query: DuckQuery) -> pa.Table:
     """Return a result with the names and types that Spark gives it."""
     arrays = [
         column.cast(arrow_type(its_type))

@@ -15,7 +15,7 @@ from moldau.pipelines.sql.local.times import (
     read_date,
     read_timestamp,
 )
-from moldau.pipelines.sql.local.types import DATE, NULL, TIMESTAMP, Type, duckdb_type, text
+from moldau.pipelines.sql.local.types import DATE, NULL, TIMESTAMP, SparkType, duckdb_type, text
 
 _SPACE: Final = "[ \\t\\n\\r]*"
 _WHOLE: Final = f"{_SPACE}[+-]?[0-9]+{_SPACE}"
@@ -30,7 +30,7 @@ def guard(is_strange: str, why: str, value: str) -> str:
     return f"CASE WHEN {is_strange} THEN error({text(why)}) ELSE {value} END"
 
 
-def cast(sql: Sql, to: Type) -> Sql:
+def cast(sql: Sql, to: SparkType) -> Sql:
     """Return an expression cast as `CAST(... AS ...)` does it."""
     if sql.type == to:
         return sql
@@ -42,43 +42,43 @@ def cast(sql: Sql, to: Type) -> Sql:
     return Sql(make(sql, to), to)
 
 
-def plain_cast(sql: str, to: Type) -> str:
+def plain_cast(sql: str, to: SparkType) -> str:
     """Return DuckDB's own cast."""
     return f"CAST({sql} AS {duckdb_type(to)})"
 
 
-def _kind(given: Type) -> str:
+def _kind(given: SparkType) -> str:
     return "integral" if given.is_integral else given.name
 
 
-def _plain(sql: Sql, to: Type) -> str:
+def _plain(sql: Sql, to: SparkType) -> str:
     return plain_cast(sql.text, to)
 
 
-def _truncating(sql: Sql, to: Type) -> str:
+def _truncating(sql: Sql, to: SparkType) -> str:
     return plain_cast(f"trunc({sql.text})", to)
 
 
-def _by_text(sql: Sql, to: Type) -> str:
+def _by_text(sql: Sql, to: SparkType) -> str:
     # The shortest text of a number that is none other is what Spark computes with, too.
     return plain_cast(f"CAST({sql.text} AS VARCHAR)", to)
 
 
-def _decimal_to_text(sql: Sql, to: Type) -> str:
+def _decimal_to_text(sql: Sql, to: SparkType) -> str:
     if sql.type.scale > _SCALE_PLAIN_MAX:
         raise GoesToSpark(f"{sql.type} as a text")
     return plain_cast(sql.text, to)
 
 
-def _matching(pattern: str) -> Callable[[Sql, Type], str]:
-    def make(sql: Sql, to: Type) -> str:
+def _matching(pattern: str) -> Callable[[Sql, SparkType], str]:
+    def make(sql: Sql, to: SparkType) -> str:
         is_strange = f"NOT regexp_full_match({sql.text}, {text(pattern)})"
         return guard(is_strange, f"a text as {to}", plain_cast(f"trim({sql.text})", to))
 
     return make
 
 
-def _to_boolean(sql: Sql, _to: Type) -> str:
+def _to_boolean(sql: Sql, _to: SparkType) -> str:
     words = f"lower(trim({sql.text}))"
     return (
         f"CASE WHEN {words} IN ('t', 'true', 'y', 'yes', '1') THEN true "
@@ -87,7 +87,7 @@ def _to_boolean(sql: Sql, _to: Type) -> str:
     )
 
 
-def _to_timestamp(sql: Sql, _to: Type) -> str:
+def _to_timestamp(sql: Sql, _to: SparkType) -> str:
     if sql.literal is not None:
         return _literal(sql.literal, TIMESTAMP)
     return guard(
@@ -102,14 +102,14 @@ def timestamp_of(plain: str) -> str:
     return f"make_timestamp(epoch_us(CAST({plain} AS TIMESTAMPTZ)))"
 
 
-def _to_date(sql: Sql, _to: Type) -> str:
+def _to_date(sql: Sql, _to: SparkType) -> str:
     if sql.literal is not None:
         return _literal(sql.literal, DATE)
     is_strange = f"NOT regexp_full_match({sql.text}, {text(PLAIN_DATE)})"
     return guard(is_strange, "a text as date", plain_cast(sql.text, DATE))
 
 
-def _literal(words: str, to: Type) -> str:
+def _literal(words: str, to: SparkType) -> str:
     try:
         found = (read_date if to == DATE else read_timestamp)(words)
     except UnclearTimeError:
@@ -126,7 +126,7 @@ def epoch_parts(sql: str, micros: int) -> str:
     return f"(({us} - (({us} % {micros}) + {micros}) % {micros}) // {micros})"
 
 
-_CASTS: Final[dict[tuple[str, str], Callable[[Sql, Type], str]]] = {
+_CASTS: Final[dict[tuple[str, str], Callable[[Sql, SparkType], str]]] = {
     **{("integral", to): _plain for to in ("integral", "float", "double", "decimal", "string")},
     ("integral", "boolean"): _plain,
     ("integral", "timestamp"): lambda sql, _: f"make_timestamp({sql.text} * 1000000)",

@@ -28,13 +28,13 @@ from moldau.pipelines.sql.local.types import (
     NULL,
     STRING,
     TIMESTAMP,
-    Type,
+    SparkType,
     from_sqlglot,
     text,
 )
 from moldau.pipelines.sql.local.window_specs import over_clause
 
-Subquery = Callable[[exp.Expression, Scope], tuple[str, Sequence[Type]]]
+Subquery = Callable[[exp.Expression, Scope], tuple[str, Sequence[SparkType]]]
 """Translates a query inside an expression: its text, and the types of its columns."""
 
 _INT_MAX: Final = (1 << 31) - 1
@@ -417,5 +417,5 @@ def _literal(node: exp.Literal) -> Sql:
     if "e" in words.lower():
         return Sql(plain_cast(words, DOUBLE), DOUBLE, words)
     whole, _, part = words.partition(".")
-    its_type = Type("decimal", max(len(whole.lstrip("0")) + len(part), 1), len(part))
+    its_type = SparkType("decimal", max(len(whole.lstrip("0")) + len(part), 1), len(part))
     return Sql(plain_cast(words, its_type), its_type, words)

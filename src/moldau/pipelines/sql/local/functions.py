@@ -22,7 +22,7 @@ from moldau.pipelines.sql.local.types import (
     DOUBLE,
     INT,
     STRING,
-    Type,
+    SparkType,
     decimal,
     quoted,
     text,
@@ -88,7 +88,7 @@ def _split(args: Sequence[Sql]) -> Sql:
     if not re.fullmatch(r"[A-Za-z0-9 ,;:/=_@#%&\"'<>!~-]+", word(pattern)):
         raise Mismatch
     made = f"string_split({fit(words, STRING).text}, {pattern.text})"
-    return Sql(made, Type("array", parts=(STRING,)))
+    return Sql(made, SparkType("array", parts=(STRING,)))
 
 
 def _absolute(args: Sequence[Sql]) -> Sql:
@@ -219,14 +219,14 @@ def _named_struct(args: Sequence[Sql]) -> Sql:
         raise Mismatch
     names, values = [word(each) for each in args[::2]], args[1::2]
     pairs = (f"{quoted(name)} := {sql.text}" for name, sql in zip(names, values, strict=True))
-    made = Type("struct", parts=tuple(each.type for each in values), names=tuple(names))
+    made = SparkType("struct", parts=tuple(each.type for each in values), names=tuple(names))
     return Sql(f"struct_pack({', '.join(pairs)})", made)
 
 
 def _array(args: Sequence[Sql]) -> Sql:
     values, element = together(args)
     made = f"list_value({', '.join(each.text for each in values)})"
-    return Sql(made, Type("array", parts=(element,)))
+    return Sql(made, SparkType("array", parts=(element,)))
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

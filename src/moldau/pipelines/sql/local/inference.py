@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.local.database import open_database
-from moldau.pipelines.sql.local.records import Limits, Reading, read_records
-from moldau.pipelines.sql.local.types import Type
-from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.sql.topic_spans import Span, assign_topic, find_spans
+from moldau.pipelines.sql.local.records import QuestionLimits, Reading, read_records
+from moldau.pipelines.sql.local.types import SparkType
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.sql.topic_spans import OffsetSpan, assign_topic, find_spans
 
 KEY: Final = "_key"
 SAMPLE_RECORDS: Final = 1_000
@@ -32,10 +32,10 @@ def infer_relation(consumer: Consumer, topic: str) -> Relation:
     """
     assign_topic(consumer, topic)
     spans = [
-        Span(each.key, each.start, min(each.end, each.start + SAMPLE_RECORDS))
+        OffsetSpan(each.key, each.start, min(each.end, each.start + SAMPLE_RECORDS))
         for each in find_spans(consumer, topic, None)
     ]
-    reading = Reading(Limits())
+    reading = Reading(QuestionLimits())
     schema = pa.schema([("key", pa.binary()), ("value", pa.binary())])
     batches = [
         pa.RecordBatch.from_arrays([each.column(name) for name in schema.names], schema=schema)
@@ -47,10 +47,10 @@ def infer_relation(consumer: Consumer, topic: str) -> Relation:
         key = Column(KEY, _plain_type(database, "key"), is_key=True)
         fields = _fields(database)
         if fields is not None:
-            return Relation(topic, Kind.STREAM, topic, (key, *fields), "json")
+            return Relation(topic, RelationKind.STREAM, topic, (key, *fields), "json")
         its_type = _plain_type(database, "value")
     form = "string" if its_type == "string" else "raw"
-    return Relation(topic, Kind.STREAM, topic, (key, Column("value", its_type)), form)
+    return Relation(topic, RelationKind.STREAM, topic, (key, Column("value", its_type)), form)
 
 
 def _one(database: duckdb.DuckDBPyConnection, query: str) -> Any:
@@ -86,12 +86,12 @@ def _fields(database: duckdb.DuckDBPyConnection) -> list[Column] | None:
     ]
 
 
-def _type(given: Any) -> Type:
+def _type(given: Any) -> SparkType:
     """Return the type of what DuckDB has found: a name, fields, or a list of one element."""
     if isinstance(given, dict):
         if not given:
-            return Type("string")
-        return Type("struct", parts=tuple(map(_type, given.values())), names=tuple(given))
+            return SparkType("string")
+        return SparkType("struct", parts=tuple(map(_type, given.values())), names=tuple(given))
     if isinstance(given, list):
-        return Type("array", parts=(_type(given[0]),))
-    return Type(_TYPES.get(given, "string"))
+        return SparkType("array", parts=(_type(given[0]),))
+    return SparkType(_TYPES.get(given, "string"))

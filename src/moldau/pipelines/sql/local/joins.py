@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from moldau.pipelines.sql.local.operators import compare
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
-from moldau.pipelines.sql.local.scopes import Scope, Source, Sql
+from moldau.pipelines.sql.local.scopes import FromSource, Scope, Sql
 from moldau.pipelines.sql.local.signatures import together
 
 _KNOWN: Final = {"this", "side", "kind", "on", "using"}
@@ -23,7 +23,7 @@ _KINDS: Final = {
 def join_source(
     node: exp.Join,
     text: str,
-    source: Source,
+    source: FromSource,
     scope: Scope,
     condition: Callable[[exp.Expression], str],
 ) -> str:
@@ -50,7 +50,7 @@ def join_source(
     return f" {'JOIN' if kind == 'CROSS JOIN' else kind} {text} ON {on}"
 
 
-def _merge(name: str, source: Source, scope: Scope, side: str) -> str:
+def _merge(name: str, source: FromSource, scope: Scope, side: str) -> str:
     right = source.find(name)
     if right is None:
         raise QueryError(f"USING ({name}): {source.alias} has no such column")

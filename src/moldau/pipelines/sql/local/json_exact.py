@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_date, read_timestamp
-from moldau.pipelines.sql.local.types import INTEGRAL, Type
+from moldau.pipelines.sql.local.types import INTEGRAL, SparkType
 
 REFUSED: Final = "it is not JSON of the schema"
 _BITS: Final = dict(zip(INTEGRAL, (8, 16, 32, 64), strict=True))
@@ -39,7 +39,7 @@ class _Object(dict[str, Any]):
         super().__init__(all_fields)
         self.all_fields = all_fields
 
-    def read(self, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:
+    def read(self, fields: Sequence[tuple[str, SparkType]]) -> dict[str, Any]:
         """Return some of them, in their types."""
         if len(self) < len(self.all_fields):
             # What is replaced must be right, too.
@@ -55,7 +55,7 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def read_json(data: bytes, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:
+def read_json(data: bytes, fields: Sequence[tuple[str, SparkType]]) -> dict[str, Any]:
     """Return the fields of a record; `BadRecordError` if Spark refuses it, too."""
     try:
         words = data.decode()
@@ -78,7 +78,7 @@ def read_json(data: bytes, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]
     return parsed.read(fields)
 
 
-def _value(given: Any, its_type: Type) -> Any:
+def _value(given: Any, its_type: SparkType) -> Any:
     if given is None:
         return None
     kind = "integral" if its_type.is_integral else its_type.name
@@ -92,13 +92,13 @@ def _bad() -> BadRecordError:
     return BadRecordError(REFUSED)
 
 
-def _boolean(given: Any, _: Type) -> bool:
+def _boolean(given: Any, _: SparkType) -> bool:
     if not isinstance(given, bool):
         raise _bad()
     return given
 
 
-def _integral(given: Any, its_type: Type) -> int:
+def _integral(given: Any, its_type: SparkType) -> int:
     if not isinstance(given, _Whole):
         raise _bad()
     number = int(given)
@@ -108,7 +108,7 @@ def _integral(given: Any, its_type: Type) -> int:
     return number
 
 
-def _double(given: Any, _: Type) -> float:
+def _double(given: Any, _: SparkType) -> float:
     if isinstance(given, _Whole | _Broken):
         return float(given)
     if isinstance(given, str) and given in _SPECIAL:
@@ -116,7 +116,7 @@ def _double(given: Any, _: Type) -> float:
     raise _bad()
 
 
-def _decimal(given: Any, its_type: Type) -> Decimal:
+def _decimal(given: Any, its_type: SparkType) -> Decimal:
     if not isinstance(given, str):
         raise _bad()
     if not isinstance(given, _Whole | _Broken):
@@ -129,7 +129,7 @@ def _decimal(given: Any, its_type: Type) -> Decimal:
     return rounded
 
 
-def _string(given: Any, _: Type) -> str:
+def _string(given: Any, _: SparkType) -> str:
     if isinstance(given, _Broken):
         raise GoesToSpark("JSON with a broken number as a text, which Spark writes anew")
     if isinstance(given, str):
@@ -139,7 +139,7 @@ def _string(given: Any, _: Type) -> str:
     raise GoesToSpark("JSON with an object or an array as a text")
 
 
-def _binary(given: Any, _: Type) -> bytes:
+def _binary(given: Any, _: SparkType) -> bytes:
     if not isinstance(given, str) or isinstance(given, _Whole | _Broken):
         raise _bad()
     try:
@@ -148,7 +148,7 @@ def _binary(given: Any, _: Type) -> bytes:
         raise _bad() from None
 
 
-def _timestamp(given: Any, _: Type) -> datetime:
+def _timestamp(given: Any, _: SparkType) -> datetime:
     if isinstance(given, _Whole):
         return datetime.fromtimestamp(int(given), UTC)
     if not isinstance(given, str) or isinstance(given, _Broken):
@@ -159,7 +159,7 @@ def _timestamp(given: Any, _: Type) -> datetime:
     return found
 
 
-def _date(given: Any, _: Type) -> Any:
+def _date(given: Any, _: SparkType) -> Any:
     if not isinstance(given, str) or isinstance(given, _Whole | _Broken):
         raise _bad()
     found = read_date(given)
@@ -168,13 +168,13 @@ def _date(given: Any, _: Type) -> Any:
     return found
 
 
-def _array(given: Any, its_type: Type) -> list[Any]:
+def _array(given: Any, its_type: SparkType) -> list[Any]:
     if not isinstance(given, list):
         raise _bad()
     return [_value(each, its_type.element) for each in given]
 
 
-def _map(given: Any, its_type: Type) -> list[tuple[str, Any]]:
+def _map(given: Any, its_type: SparkType) -> list[tuple[str, Any]]:
     if not isinstance(given, _Object) or its_type.parts[0].name != "string":
         raise _bad()
     if len(given) < len(given.all_fields):
@@ -182,13 +182,13 @@ def _map(given: Any, its_type: Type) -> list[tuple[str, Any]]:
     return [(key, _value(each, its_type.element)) for key, each in given.items()]
 
 
-def _struct(given: Any, its_type: Type) -> dict[str, Any]:
+def _struct(given: Any, its_type: SparkType) -> dict[str, Any]:
     if not isinstance(given, _Object):
         raise _bad()
     return given.read(its_type.fields)
 
 
-_READERS: Final[dict[str, Callable[[Any, Type], Any]]] = {
+_READERS: Final[dict[str, Callable[[Any, SparkType], Any]]] = {
     "boolean": _boolean, "integral": _integral, "float": _double, "double": _double,
     "decimal": _decimal, "string": _string, "binary": _binary, "timestamp": _timestamp,
     "date": _date, "array": _array, "map": _map, "struct": _struct,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from moldau.pipelines.sql.local.times import PLAIN_DATE, PLAIN_TIME
-from moldau.pipelines.sql.local.types import Type, duckdb_type, quoted, text
+from moldau.pipelines.sql.local.types import SparkType, duckdb_type, quoted, text
 
 _PLAIN: Final = frozenset({
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "timestamp",
@@ -19,7 +19,7 @@ _LOOKS_MAX: Final = 8
 """For how many names a text is looked through, before it is cheaper to compare all of its names."""
 
 
-def is_plain(name: str, its_type: Type) -> bool:
+def is_plain(name: str, its_type: SparkType) -> bool:
     """Whether a field can be read here; decimals, for one, would become doubles on the way."""
     if not re.fullmatch(r"[^\"\\*]+", name):
         return False
@@ -31,7 +31,7 @@ def is_plain(name: str, its_type: Type) -> bool:
 class PlainJson:
     """The SQL that reads some fields of a column of texts."""
 
-    def __init__(self, source: str, found: str, fields: Sequence[tuple[str, Type]]) -> None:
+    def __init__(self, source: str, found: str, fields: Sequence[tuple[str, SparkType]]) -> None:
         self._found = found
         self._paths: list[str] = []
         self._conditions: list[str] = []
@@ -71,7 +71,7 @@ class PlainJson:
         seen = " OR ".join([f"contains({source}, '\\')", *twice])
         return f"CASE WHEN {seen} THEN {compared} ELSE true END"
 
-    def _read(self, name: str, path: str, its_type: Type) -> str:
+    def _read(self, name: str, path: str, its_type: SparkType) -> str:
         self._names.add(name)
         self._paths.append(path)
         raw = f"{self._found}[{len(self._paths)}]"

@@ -11,8 +11,8 @@ from moldau.pipelines.decoding.decoder import Decoder
 from moldau.pipelines.decoding.plain import NUMBERS, RawDecoder, StringDecoder
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.json_plain import PlainJson
-from moldau.pipelines.sql.local.types import Type, arrow_type, duckdb_type, quoted
-from moldau.pipelines.sql.local.wanted import METADATA, Wanted
+from moldau.pipelines.sql.local.types import SparkType, arrow_type, duckdb_type, quoted
+from moldau.pipelines.sql.local.wanted import METADATA, WantedRelation
 
 _RECORD: Final = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(),
@@ -24,13 +24,13 @@ _IS_FINE: Final = '"__is_fine"'
 _EXACT_ROWS: Final = 50_000
 """How many rows are read one by one before they go to the engine."""
 
-Fields = list[tuple[str, Type]]
+Fields = list[tuple[str, SparkType]]
 
 
 class Loader:
     """Loads one relation."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: WantedRelation) -> None:
         self._is_table = wanted.is_table
         self._name = quoted(wanted.table)
         self._topic = wanted.relation.topic

@@ -18,7 +18,7 @@ from moldau.pipelines.sql.local.types import (
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     TIMESTAMP,
-    Type,
+    SparkType,
     as_decimal,
     decimal,
 )
@@ -43,10 +43,10 @@ def compare(operator: str, one: Sql, other: Sql) -> Sql:
     return Sql(f"({left.text} {operator} {right.text})", BOOLEAN)
 
 
-def _number_of(sql: Sql, other: Sql) -> Type:
+def _number_of(sql: Sql, other: Sql) -> SparkType:
     """Return the type that a number has beside a decimal: a written one has just its digits."""
     if sql.type.is_integral and other.type.name == "decimal" and sql.literal is not None:
-        return Type("decimal", max(len(sql.literal.lstrip("-0")), 1))
+        return SparkType("decimal", max(len(sql.literal.lstrip("-0")), 1))
     return sql.type
 
 
@@ -77,7 +77,7 @@ def multiply(one: Sql, other: Sql) -> Sql:
         left_type.precision + right_type.precision + 1, left_type.scale + right_type.scale
     )
     # DuckDB's product is as wide as both together: wide enough that it does not overflow early.
-    wide = Type("decimal", DECIMAL_DIGITS_MAX - right_type.precision, left_type.scale)
+    wide = SparkType("decimal", DECIMAL_DIGITS_MAX - right_type.precision, left_type.scale)
     left, right = cast(one, wide), cast(other, right_type)
     return Sql(plain_cast(f"({left.text} * {right.text})", result), result)
 

@@ -8,16 +8,16 @@ from sqlglot import exp
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Snapshot
-from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
+from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from moldau.pipelines.sql.local.answering import READ, Question, as_spark
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.loading import Loader
-from moldau.pipelines.sql.local.records import Limits
+from moldau.pipelines.sql.local.records import QuestionLimits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 from moldau.pipelines.sql.topic_spans import assign_topic
 
 POLL_MS: Final = 250
@@ -26,14 +26,14 @@ _SELECT: Final = {"expressions", "from", "from_", "where", "kind"}
 """The clauses that look at one row."""
 
 
-def check_stateless(select: Select, snapshot: Snapshot) -> None:
+def check_stateless(select: Select, snapshot: CatalogSnapshot) -> None:
     """Leave to Spark what needs more than one record, or more than the record."""
     query = select.query.expression
-    if select.emit is not Emit.CHANGES:
+    if select.emit is not EmitWhen.CHANGES:
         raise GoesToSpark("EMIT FINAL waits for windows to close")
     tables = select.query.tables
     relation = snapshot.find(tables[0].name) if tables else None
-    if relation is not None and relation.kind is Kind.TABLE:
+    if relation is not None and relation.kind is RelationKind.TABLE:
         raise GoesToSpark(f"{relation.name} is a table, and its changes are")
     is_plain = isinstance(query, exp.Select) and len(tables) == 1
     clauses = {name for name, each in query.args.items() if each} - _SELECT
@@ -69,7 +69,7 @@ def push(
             else:
                 consumer.seek_to_beginning(place)
             consumer.position(place)
-        with open_database(Limits().memory_bytes_max) as database:
+        with open_database(QuestionLimits().memory_bytes_max) as database:
             Loader(wanted).load(database, [])
             schema = as_spark(database.sql(query.text).to_arrow_table(), query).schema
     except BaseException:
@@ -77,7 +77,7 @@ def push(
         raise
 
     def rows() -> Generator[pa.Table]:
-        with consumer, open_database(Limits().memory_bytes_max, asker) as database:
+        with consumer, open_database(QuestionLimits().memory_bytes_max, asker) as database:
             while not asker.is_cancelled:
                 found = consumer.poll_arrow(timeout_ms=POLL_MS)
                 if not len(found):

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Snapshot
-from moldau.pipelines.sql.language.queries import AsOfTime, Names, TableUse
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
+from moldau.pipelines.sql.language.queries import AsOfTime, QueryNames, TableUse
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.answering import READ, LocalEngine
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.pushing import check_stateless, push
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.types import from_arrow
-from moldau.pipelines.sql.ports import DeclinedError, Result, ResultColumn, Row
+from moldau.pipelines.sql.ports import DeclinedError, Result, ResultColumn, ResultRow
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.result_rows import rows_of
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
@@ -25,7 +25,7 @@ ROWS_MAX: Final = 1000
 """Of one batch of an answer."""
 
 
-class _LocalNames(Names):
+class _LocalNames(QueryNames):
     """What the engine calls things: AS OF is back in its place, rowtime is the record's time."""
 
     def table(self, use: TableUse) -> str:
@@ -57,7 +57,9 @@ class LocalQuestions:
         """Return what `EXPLAIN` calls it."""
         return "local"
 
-    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+    def select(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> Result:
         """Answer, or begin to."""
         text, catalog = select.query.render(_NAMES), _catalog(snapshot)
         try:
@@ -72,7 +74,7 @@ class LocalQuestions:
         batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))
         return Result(_columns(found.schema), batches, self.name)
 
-    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer."""
         text, catalog = select.query.render(_NAMES), _catalog(snapshot)
         if select.emit is not None:
@@ -94,7 +96,7 @@ class LocalQuestions:
             return infer_relation(consumer, name)
 
 
-def _catalog(snapshot: Snapshot) -> Mapping[str, Relation]:
+def _catalog(snapshot: CatalogSnapshot) -> Mapping[str, Relation]:
     return {each.name: each for each in snapshot.relations()}
 
 
@@ -102,7 +104,7 @@ def _columns(schema: pa.Schema) -> tuple[ResultColumn, ...]:
     return tuple(ResultColumn(each.name, str(from_arrow(each.type))) for each in schema)
 
 
-def _pushed(tables: Generator[pa.Table], limit: int | None) -> Iterator[Sequence[Row]]:
+def _pushed(tables: Generator[pa.Table], limit: int | None) -> Iterator[Sequence[ResultRow]]:
     left = limit
     with closing(tables):
         for table in tables:

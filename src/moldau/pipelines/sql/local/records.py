@@ -12,7 +12,7 @@ from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.errors import RetriableError
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.topic_spans import Span
+from moldau.pipelines.sql.topic_spans import OffsetSpan
 
 POLL_MS: Final = 50
 """How long to wait for records before looking whether what is left has none."""
@@ -20,7 +20,7 @@ PATIENCE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QuestionLimits:
     """What is small enough to be answered here."""
 
     records_max: int = 5_000_000
@@ -33,7 +33,7 @@ class Limits:
 class Reading:
     """Counts what is read for one question, of all its topics."""
 
-    def __init__(self, limits: Limits, asker: Asker | None = None) -> None:
+    def __init__(self, limits: QuestionLimits, asker: Asker | None = None) -> None:
         self._limits = limits
         self._asker = asker or Asker()
         self._total = 0
@@ -45,7 +45,7 @@ class Reading:
         """How many offsets there are to read."""
         return self._total
 
-    def expect(self, topic: str, spans: Sequence[Span]) -> None:
+    def expect(self, topic: str, spans: Sequence[OffsetSpan]) -> None:
         """Count what is to be read; `GoesToSpark` if it is too much."""
         self._total += sum(map(len, spans))
         if self._total > self._limits.records_max:
@@ -68,7 +68,7 @@ class Reading:
 
 
 def read_records(
-    consumer: Consumer, spans: Sequence[Span], columns: Sequence[str], reading: Reading
+    consumer: Consumer, spans: Sequence[OffsetSpan], columns: Sequence[str], reading: Reading
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of spans whose partitions are assigned, with these columns."""
     left = {each.key: each for each in spans if len(each)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
-from moldau.pipelines.sql.local.types import Type, quoted, text
+from moldau.pipelines.sql.local.types import SparkType, quoted, text
 
 MARK: Final = "\x00"
 """Where an aggregate's FILTER and OVER go in its text."""
@@ -16,13 +16,13 @@ class Sql:
     """An expression in DuckDB's SQL, and the type that Spark gives it."""
 
     text: str
-    type: Type
+    type: SparkType
     literal: str | None = None
     """The value, if it is written in the query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedColumn:
     """A column of a source or of a result, by the name that users know."""
 
     name: str
@@ -30,12 +30,12 @@ class Named:
 
 
 @dataclass(slots=True)
-class Source:
+class FromSource:
     """What stands in a FROM: a relation, or a query in parentheses."""
 
     alias: str
-    columns: Sequence[Named]
-    hidden: Sequence[Named] = ()
+    columns: Sequence[NamedColumn]
+    hidden: Sequence[NamedColumn] = ()
     """Columns that `*` does not have."""
     table: str = ""
     """Of a relation: what DuckDB calls it."""
@@ -57,7 +57,7 @@ class Source:
 class Scope:
     """The names that an expression can use."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromSource] = field(default_factory=list)
     outer: "Scope | None" = None
     aliases: dict[str, Sql] = field(default_factory=dict)
     """Of the SELECT list, and of windows in GROUP BY: for what no source has."""
@@ -92,13 +92,13 @@ class Scope:
             candidates = [self.aliases[name]]
         return _inside(candidates[0], parts[1:]) if candidates else None
 
-    def star(self, alias: str | None) -> list[Named]:
+    def star(self, alias: str | None) -> list[NamedColumn]:
         """Return the columns of `*`, or of `alias.*`."""
         sources = [each for each in self.sources if alias is None or _equal(each.alias, alias)]
         if not sources:
             what = "*" if alias is None else f"{alias}.*"
             raise QueryError(f"{what}: there is no such relation in FROM")
-        columns: list[Named] = []
+        columns: list[NamedColumn] = []
         done: set[str] = set()
         for source in sources:
             for each in source.columns:
@@ -106,7 +106,7 @@ class Scope:
                 if alias is None and name in self.merged:
                     if name not in done:
                         # USING's columns come first, once.
-                        columns.insert(len(done), Named(each.name, self.merged[name]))
+                        columns.insert(len(done), NamedColumn(each.name, self.merged[name]))
                         done.add(name)
                     continue
                 source.seen(each.name)
@@ -130,7 +130,7 @@ def field_of(sql: Sql, name: str) -> Sql:
     raise NoColumnError(f"there is no field {name} in {sql.type}")
 
 
-def column(alias: str, name: str, its_type: Type) -> Sql:
+def column(alias: str, name: str, its_type: SparkType) -> Sql:
     """Return a column of a relation in DuckDB."""
     return Sql(f"{quoted(alias)}.{quoted(name)}", its_type)
 

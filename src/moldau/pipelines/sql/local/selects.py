@@ -12,11 +12,11 @@ from moldau.pipelines.sql.local.expressions import Expressions
 from moldau.pipelines.sql.local.joins import join_source
 from moldau.pipelines.sql.local.output_names import output_name
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
-from moldau.pipelines.sql.local.scopes import Named, Scope, Source, Sql, column
-from moldau.pipelines.sql.local.types import Type, common_type, quoted
+from moldau.pipelines.sql.local.scopes import FromSource, NamedColumn, Scope, Sql, column
+from moldau.pipelines.sql.local.types import SparkType, common_type, quoted
 from moldau.pipelines.sql.local.window_specs import order_text
 
-FindRelation = Callable[[exp.Table, str], Source]
+FindRelation = Callable[[exp.Table, str], FromSource]
 """Returns what a table in FROM is; its columns are those of the alias that it is given."""
 
 _SELECT: Final = {
@@ -30,22 +30,22 @@ _TABLE: Final = {"this", "alias", "version"}
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DuckQuery:
     """A query in DuckDB's SQL: its columns are c0, c1 and so on, whatever their names are."""
 
     text: str
     names: tuple[str, ...]
-    types: tuple[Type, ...]
+    types: tuple[SparkType, ...]
 
-    def source(self, alias: str, names: Sequence[str] = ()) -> Source:
+    def source(self, alias: str, names: Sequence[str] = ()) -> FromSource:
         """Return it as it is seen in a FROM."""
         if names and len(names) != len(self.names):
             raise QueryError(f"{alias} has {len(self.names)} columns, not {len(names)}")
         columns = [
-            Named(name, column(alias, f"c{at}", its_type))
+            NamedColumn(name, column(alias, f"c{at}", its_type))
             for at, (name, its_type) in enumerate(zip(names or self.names, self.types, strict=True))
         ]
-        return Source(alias, columns)
+        return FromSource(alias, columns)
 
 
 class Queries:
@@ -53,10 +53,10 @@ class Queries:
 
     def __init__(self, find_relation: FindRelation, now: datetime) -> None:
         self._find_relation = find_relation
-        self._ctes: dict[str, tuple[str, Query]] = {}
+        self._ctes: dict[str, tuple[str, DuckQuery]] = {}
         self._expressions = Expressions(self._inner, now)
 
-    def translate(self, node: exp.Expression, outer: Scope | None = None) -> Query:
+    def translate(self, node: exp.Expression, outer: Scope | None = None) -> DuckQuery:
         """Return a query of DuckDB's with the rows that Spark gives."""
         kept = dict(self._ctes)
         try:
@@ -70,19 +70,19 @@ class Queries:
                     made = self._parenthesized(node, outer)
                 case _:
                     raise GoesToSpark(f"{node.key} is Spark's to compute")
-            return Query(prefix + made.text, made.names, made.types)
+            return DuckQuery(prefix + made.text, made.names, made.types)
         finally:
             self._ctes = kept
 
-    def _inner(self, node: exp.Expression, scope: Scope) -> tuple[str, Sequence[Type]]:
+    def _inner(self, node: exp.Expression, scope: Scope) -> tuple[str, Sequence[SparkType]]:
         made = self.translate(node, scope)
         return made.text, made.types
 
-    def _parenthesized(self, node: exp.Subquery, outer: Scope | None) -> Query:
+    def _parenthesized(self, node: exp.Subquery, outer: Scope | None) -> DuckQuery:
         _require(node, {"this", "order", "limit", "offset", "with_", "alias"})
         inner = self.translate(node.this, outer)
         tail = self._tail(node, Scope(), inner, [])
-        return Query(f"({inner.text}){tail}" if tail else inner.text, inner.names, inner.types)
+        return DuckQuery(f"({inner.text}){tail}" if tail else inner.text, inner.names, inner.types)
 
     def _with(self, node: exp.Expression) -> str:
         clause = node.args.get("with_")
@@ -96,7 +96,7 @@ class Queries:
             table = cte.args["alias"]
             names = [each.name for each in table.columns]
             if names:
-                inner = Query(inner.text, tuple(names), inner.types)
+                inner = DuckQuery(inner.text, tuple(names), inner.types)
             known = f"q{len(self._ctes)}_{len(parts)}"
             parts.append(f"{known} AS ({inner.text})")
             self._ctes[cte.alias.lower()] = known, inner
@@ -104,7 +104,7 @@ class Queries:
 
     # One SELECT.
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Query:
+    def _select(self, node: exp.Select, outer: Scope | None) -> DuckQuery:
         _require(node, _SELECT)
         scope = Scope(outer=outer)
         relations = self._from(node, scope)
@@ -120,7 +120,7 @@ class Queries:
             self._require_clear(node.args["having"].this, scope, items)
             having = f" HAVING {self._expressions.condition(node.args['having'].this, scope)}"
         names = tuple(each.name for each in items)
-        made = Query("", names, tuple(each.sql.type for each in items))
+        made = DuckQuery("", names, tuple(each.sql.type for each in items))
         tail = self._tail(node, scope, made, items)
         where += scope.filters
         distinct = "DISTINCT " if node.args.get("distinct") is not None else ""
@@ -129,7 +129,7 @@ class Queries:
         chosen = ", ".join(f'{each.sql.text} AS "c{at}"' for at, each in enumerate(items))
         conditions = f" WHERE {' AND '.join(where)}" if where else ""
         text = f"SELECT {distinct}{chosen}{relations}{conditions}{groups}{having}{tail}"
-        return Query(text, made.names, made.types)
+        return DuckQuery(text, made.names, made.types)
 
     def _from(self, node: exp.Select, scope: Scope) -> str:
         clause = node.args.get("from_")
@@ -145,7 +145,7 @@ class Queries:
             )  # fmt: skip
         return f" FROM {text}"
 
-    def _source(self, node: exp.Expression, scope: Scope) -> tuple[str, Source]:
+    def _source(self, node: exp.Expression, scope: Scope) -> tuple[str, FromSource]:
         alias = node.alias_or_name
         if any(each.alias.lower() == alias.lower() for each in scope.sources):
             raise QueryError(f"two relations are called {alias}: give one of them another name")
@@ -175,8 +175,8 @@ class Queries:
             if isinstance(each, exp.Anonymous) and str(each.this).lower() == "window":
                 scope.aliases["window"] = self._expressions.translate(each, scope)
 
-    def _items(self, node: exp.Select, scope: Scope) -> list[Named]:
-        items: list[Named] = []
+    def _items(self, node: exp.Select, scope: Scope) -> list[NamedColumn]:
+        items: list[NamedColumn] = []
         for each in node.expressions:
             if isinstance(each, exp.Star) or (
                 isinstance(each, exp.Column) and isinstance(each.this, exp.Star)
@@ -187,13 +187,13 @@ class Queries:
                 items += scope.star(alias or None)
                 continue
             made = self._expressions.translate(each.unalias(), scope)
-            items.append(Named(output_name(each), made))
+            items.append(NamedColumn(output_name(each), made))
             if isinstance(each, exp.Alias):
                 # Spark lets later expressions use it, where no column has that name.
                 scope.aliases[each.alias.lower()] = made
         return items
 
-    def _groups(self, node: exp.Select, scope: Scope, items: Sequence[Named]) -> str:
+    def _groups(self, node: exp.Select, scope: Scope, items: Sequence[NamedColumn]) -> str:
         group = node.args.get("group")
         if group is None:
             return ""
@@ -208,7 +208,9 @@ class Queries:
 
     # What follows: order and limit.
 
-    def _tail(self, node: exp.Expression, scope: Scope, made: Query, items: Sequence[Named]) -> str:
+    def _tail(
+        self, node: exp.Expression, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
+    ) -> str:
         text = ""
         order = node.args.get("order")
         if order is not None:
@@ -229,7 +231,7 @@ class Queries:
         return text
 
     def _ordered(
-        self, node: exp.Expression, scope: Scope, made: Query, items: Sequence[Named]
+        self, node: exp.Expression, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
     ) -> str:
         if isinstance(node, exp.Literal) and not node.is_string:
             return str(_place(made, node) + 1)
@@ -245,7 +247,9 @@ class Queries:
         texts = [each.sql.text for each in items]
         return str(texts.index(found) + 1) if found in texts else found
 
-    def _require_clear(self, node: exp.Expression, scope: Scope, items: Sequence[Named]) -> None:
+    def _require_clear(
+        self, node: exp.Expression, scope: Scope, items: Sequence[NamedColumn]
+    ) -> None:
         """Leave to Spark which one is meant: a column, or what was made of it by the same name."""
         known = {each.name.lower(): each.sql.text for each in items}
         for each in node.find_all(exp.Column):
@@ -257,7 +261,7 @@ class Queries:
 
     # Several SELECTs.
 
-    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Query:
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> DuckQuery:
         _require(node, _SET_OPERATION)
         sides = [self.translate(each, outer) for each in (node.this, node.expression)]
         if len(sides[0].types) != len(sides[1].types):
@@ -272,13 +276,13 @@ class Queries:
             types.append(common)
         texts = [_as_types(each, types) for each in sides]
         operator = node.key.upper() + ("" if node.args.get("distinct", True) else " ALL")
-        made = Query("", sides[0].names, tuple(types))
+        made = DuckQuery("", sides[0].names, tuple(types))
         tail = self._tail(node, Scope(), made, [])
         text = f"SELECT * FROM ({texts[0]} {operator} {texts[1]}){tail}"
-        return Query(text, made.names, made.types)
+        return DuckQuery(text, made.names, made.types)
 
 
-def _as_types(query: Query, types: Sequence[Type]) -> str:
+def _as_types(query: DuckQuery, types: Sequence[SparkType]) -> str:
     columns = (
         f'{cast(Sql(f"c{at}", own), wanted).text} AS "c{at}"'
         for at, (own, wanted) in enumerate(zip(query.types, types, strict=True))
@@ -286,14 +290,14 @@ def _as_types(query: Query, types: Sequence[Type]) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query.text})"
 
 
-def _at(items: Sequence[Named], number: exp.Literal) -> Named:
+def _at(items: Sequence[NamedColumn], number: exp.Literal) -> NamedColumn:
     place = int(number.name)
     if not 1 <= place <= len(items):
         raise QueryError(f"there is no column {place}: the result has {len(items)}")
     return items[place - 1]
 
 
-def _place(made: Query, number: exp.Literal) -> int:
+def _place(made: DuckQuery, number: exp.Literal) -> int:
     place = int(number.name)
     if not 1 <= place <= len(made.names):
         raise QueryError(f"there is no column {place}: the result has {len(made.names)}")

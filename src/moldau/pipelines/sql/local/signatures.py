@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from moldau.pipelines.sql.local.casts import cast
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Sql
-from moldau.pipelines.sql.local.types import NULL, STRING, Type, common_type
+from moldau.pipelines.sql.local.types import NULL, STRING, SparkType, common_type
 
 Function = Callable[[Sequence[Sql]], Sql]
 
@@ -14,7 +14,7 @@ class Mismatch(Exception):  # noqa: N818
     """These arguments are none that the function has here."""
 
 
-def fixed(template: str, result: Type, *takes: Type) -> Function:
+def fixed(template: str, result: SparkType, *takes: SparkType) -> Function:
     """Return a function of fixed types, with `{0}` for its first argument."""
 
     def make(args: Sequence[Sql]) -> Sql:
@@ -26,7 +26,7 @@ def fixed(template: str, result: Type, *takes: Type) -> Function:
     return make
 
 
-def fit(sql: Sql, wanted: Type) -> Sql:
+def fit(sql: Sql, wanted: SparkType) -> Sql:
     """Return an argument as a function takes it: widened, as Spark does by itself."""
     if sql.type in (wanted, NULL):
         return cast(sql, wanted)
@@ -41,7 +41,7 @@ def fit(sql: Sql, wanted: Type) -> Sql:
     raise Mismatch
 
 
-def together(args: Sequence[Sql]) -> tuple[list[Sql], Type]:
+def together(args: Sequence[Sql]) -> tuple[list[Sql], SparkType]:
     """Return arguments as values of one type, and that type."""
     result = args[0].type
     for each in args[1:]:
@@ -52,7 +52,7 @@ def together(args: Sequence[Sql]) -> tuple[list[Sql], Type]:
     return [cast(each, result) for each in args], result
 
 
-def _meeting(one: Type, other: Sql, args: Sequence[Sql]) -> Type | None:
+def _meeting(one: SparkType, other: Sql, args: Sequence[Sql]) -> SparkType | None:
     if other.type == STRING and other.literal is not None and one.name in ("date", "timestamp"):
         # A text that is written where a time is wanted is one.
         return one

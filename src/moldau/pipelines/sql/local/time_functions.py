@@ -7,7 +7,7 @@ from typing import Final
 from moldau.pipelines.sql.local.casts import cast, epoch_parts
 from moldau.pipelines.sql.local.scopes import Sql
 from moldau.pipelines.sql.local.signatures import Function, Mismatch, fit, fixed, word
-from moldau.pipelines.sql.local.types import BIGINT, DATE, INT, STRING, TIMESTAMP, Type, text
+from moldau.pipelines.sql.local.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SparkType, text
 
 _TRUNCATED: Final = {
     "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month",
@@ -22,7 +22,7 @@ _MICROS: Final = {
     "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
     "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
 }  # fmt: skip
-WINDOW: Final = Type("struct", parts=(TIMESTAMP, TIMESTAMP), names=("start", "end"))
+WINDOW: Final = SparkType("struct", parts=(TIMESTAMP, TIMESTAMP), names=("start", "end"))
 
 
 def micros_of(count: int, unit: str) -> int | None:
@@ -81,7 +81,7 @@ def _date_format(args: Sequence[Sql]) -> Sql:
     return Sql(f"strftime({fit(args[0], TIMESTAMP).text}, {text(made)})", STRING)
 
 
-def _as(to: Type) -> Function:
+def _as(to: SparkType) -> Function:
     def make(args: Sequence[Sql]) -> Sql:
         (one,) = args
         if one.type not in (STRING, DATE, TIMESTAMP):

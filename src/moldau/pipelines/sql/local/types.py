@@ -13,13 +13,13 @@ DECIMAL_DIGITS_MAX: Final = 38
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
+class SparkType:
     """A type of Spark's, by the name that its DDL has for it."""
 
     name: str
     precision: int = 0
     scale: int = 0
-    parts: tuple["Type", ...] = ()
+    parts: tuple["SparkType", ...] = ()
     """Of an array its elements', of a map its keys' and values', of a struct its fields'."""
     names: tuple[str, ...] = ()
     """Of a struct's fields."""
@@ -37,7 +37,7 @@ class Type:
                 return self.name
 
     @property
-    def fields(self) -> tuple[tuple[str, "Type"], ...]:
+    def fields(self) -> tuple[tuple[str, "SparkType"], ...]:
         """A struct's fields."""
         return tuple(zip(self.names, self.parts, strict=True))
 
@@ -50,24 +50,24 @@ class Type:
         return self.is_integral or self.name in ("float", "double", "decimal")
 
     @property
-    def element(self) -> "Type":
+    def element(self) -> "SparkType":
         """An array's element, or a map's value."""
         return self.parts[-1]
 
 
-BOOLEAN: Final = Type("boolean")
-INT: Final = Type("int")
-BIGINT: Final = Type("bigint")
-DOUBLE: Final = Type("double")
-STRING: Final = Type("string")
-BINARY: Final = Type("binary")
-DATE: Final = Type("date")
-TIMESTAMP: Final = Type("timestamp")
-NULL: Final = Type("void")
+BOOLEAN: Final = SparkType("boolean")
+INT: Final = SparkType("int")
+BIGINT: Final = SparkType("bigint")
+DOUBLE: Final = SparkType("double")
+STRING: Final = SparkType("string")
+BINARY: Final = SparkType("binary")
+DATE: Final = SparkType("date")
+TIMESTAMP: Final = SparkType("timestamp")
+NULL: Final = SparkType("void")
 INTEGRAL: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """From narrow to wide, with the digits that Spark counts for each as a decimal."""
-HEADERS: Final = Type(
-    "array", parts=(Type("struct", parts=(STRING, BINARY), names=("key", "value")),)
+HEADERS: Final = SparkType(
+    "array", parts=(SparkType("struct", parts=(STRING, BINARY), names=("key", "value")),)
 )
 
 _DUCKDB: Final = {
@@ -89,7 +89,7 @@ _PARSED: Final = {
 }  # fmt: skip
 
 
-def parse_type(ddl: str) -> Type:
+def parse_type(ddl: str) -> SparkType:
     """Read a type as Spark's DDL writes it."""
     try:
         return from_sqlglot(exp.DataType.build(ddl, dialect="spark"))
@@ -97,24 +97,24 @@ def parse_type(ddl: str) -> Type:
         raise QueryError(f"{ddl!r} is no type of Spark's") from None
 
 
-def from_sqlglot(given: exp.DataType) -> Type:
+def from_sqlglot(given: exp.DataType) -> SparkType:
     """Return a parsed type; `GoesToSpark` for one that this engine does not have."""
     name = given.this.name
     match name:
         case "DECIMAL":
             digits = [int(each.name) for each in given.expressions]
             precision, scale = [*digits, *(10, 0)[len(digits) :]]
-            return Type("decimal", precision, scale)
+            return SparkType("decimal", precision, scale)
         case "ARRAY" | "LIST":
-            return Type("array", parts=tuple(map(from_sqlglot, given.expressions)))
+            return SparkType("array", parts=tuple(map(from_sqlglot, given.expressions)))
         case "MAP":
-            return Type("map", parts=tuple(map(from_sqlglot, given.expressions)))
+            return SparkType("map", parts=tuple(map(from_sqlglot, given.expressions)))
         case "STRUCT":
             fields = given.expressions
             parts = tuple(from_sqlglot(each.args["kind"]) for each in fields)
-            return Type("struct", parts=parts, names=tuple(each.name for each in fields))
+            return SparkType("struct", parts=parts, names=tuple(each.name for each in fields))
         case _ if name in _PARSED and not (name == "VARCHAR" and given.expressions):
-            return Type(_PARSED[name])
+            return SparkType(_PARSED[name])
         case _:
             raise GoesToSpark(f"type {given.sql(dialect='spark').lower()} is Spark's alone")
 
@@ -129,7 +129,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def duckdb_type(given: Type) -> str:
+def duckdb_type(given: SparkType) -> str:
     """Return DuckDB's name. Times have no zone there: they are UTC's, as the session is."""
     match given.name:
         case "decimal":
@@ -145,7 +145,7 @@ def duckdb_type(given: Type) -> str:
             return _DUCKDB[name]
 
 
-def arrow_type(given: Type) -> pa.DataType:
+def arrow_type(given: SparkType) -> pa.DataType:
     """Return the Arrow type that Spark has for it, too."""
     match given.name:
         case "decimal":
@@ -160,25 +160,25 @@ def arrow_type(given: Type) -> pa.DataType:
             return _ARROW[name]
 
 
-def from_arrow(given: pa.DataType) -> Type:
+def from_arrow(given: pa.DataType) -> SparkType:
     """Return the Spark type of what a decoder gives."""
     for name, arrow in _ARROW.items():
         if arrow == given:
-            return Type(name)
+            return SparkType(name)
     if pa.types.is_decimal(given):
-        return Type("decimal", given.precision, given.scale)
+        return SparkType("decimal", given.precision, given.scale)
     if pa.types.is_list(given):
-        return Type("array", parts=(from_arrow(given.value_type),))
+        return SparkType("array", parts=(from_arrow(given.value_type),))
     if pa.types.is_map(given):
-        return Type("map", parts=(from_arrow(given.key_type), from_arrow(given.item_type)))
+        return SparkType("map", parts=(from_arrow(given.key_type), from_arrow(given.item_type)))
     if pa.types.is_struct(given):
         fields = [given.field(at) for at in range(given.num_fields)]
         parts = tuple(from_arrow(field.type) for field in fields)
-        return Type("struct", parts=parts, names=tuple(field.name for field in fields))
+        return SparkType("struct", parts=parts, names=tuple(field.name for field in fields))
     raise GoesToSpark(f"type {given} is Spark's alone")
 
 
-def common_type(one: Type, other: Type) -> Type | None:
+def common_type(one: SparkType, other: SparkType) -> SparkType | None:
     """Return what both become where they meet, by the rules of Spark's ANSI mode; None: nothing.
 
     A text meets other types in Spark by a cast at run time, which is left to it.
@@ -192,7 +192,7 @@ def common_type(one: Type, other: Type) -> Type | None:
     return _common_number(one, other) if one.is_numeric and other.is_numeric else None
 
 
-def _common_number(one: Type, other: Type) -> Type:
+def _common_number(one: SparkType, other: SparkType) -> SparkType:
     if one.is_integral and other.is_integral:
         order = list(INTEGRAL)
         return max(one, other, key=lambda each: order.index(each.name))
@@ -204,13 +204,13 @@ def _common_number(one: Type, other: Type) -> Type:
     return decimal(digits + scale, scale)
 
 
-def as_decimal(given: Type) -> Type:
+def as_decimal(given: SparkType) -> SparkType:
     """Return the decimal that has all values of an integral type."""
-    return given if given.name == "decimal" else Type("decimal", INTEGRAL[given.name])
+    return given if given.name == "decimal" else SparkType("decimal", INTEGRAL[given.name])
 
 
-def decimal(precision: int, scale: int) -> Type:
+def decimal(precision: int, scale: int) -> SparkType:
     """Return a decimal; beyond 38 digits Spark trades scale for range, which is left to it."""
     if precision > DECIMAL_DIGITS_MAX:
         raise GoesToSpark(f"decimal({precision},{scale}) has more than {DECIMAL_DIGITS_MAX} digits")
-    return Type("decimal", precision, scale)
+    return SparkType("decimal", precision, scale)

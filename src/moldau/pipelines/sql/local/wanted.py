@@ -5,18 +5,18 @@ from typing import Final
 
 from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.local.scopes import Named, Source, column
+from moldau.pipelines.sql.local.scopes import FromSource, NamedColumn, column
 from moldau.pipelines.sql.local.types import (
     BIGINT,
     HEADERS,
     INT,
     STRING,
     TIMESTAMP,
-    Type,
+    SparkType,
     parse_type,
     quoted,
 )
-from moldau.pipelines.sql.relations import Kind, Relation, guessed
+from moldau.pipelines.sql.relations import Relation, RelationKind, guessed
 
 METADATA: Final = {
     "_topic": STRING, "_partition": INT, "_offset": BIGINT, "_timestamp": TIMESTAMP,
@@ -29,11 +29,11 @@ KEY_FORMATS: Final = {
     "binary": "raw",
 }  # fmt: skip
 """The formats of keys of one column: those of Java's serializers."""
-VALUE_TYPES: Final = {name: Type(its_type) for its_type, name in KEY_FORMATS.items()}
+VALUE_TYPES: Final = {name: SparkType(its_type) for its_type, name in KEY_FORMATS.items()}
 
 
 @dataclass(slots=True)
-class Wanted:
+class WantedRelation:
     """A relation as it is to be loaded."""
 
     relation: Relation
@@ -51,19 +51,19 @@ class Wanted:
         return guessed(self.relation.topic) if self.is_guessed else ""
 
     @property
-    def keys(self) -> list[tuple[str, Type]]:
+    def keys(self) -> list[tuple[str, SparkType]]:
         """The key's columns."""
         return [(each.name, parse_type(each.type)) for each in self.relation.keys]
 
     @property
-    def values(self) -> list[tuple[str, Type]]:
+    def values(self) -> list[tuple[str, SparkType]]:
         """The value's columns."""
         return [(each.name, parse_type(each.type)) for each in self.relation.values]
 
     @property
     def is_table(self) -> bool:
         """Whether only the latest record of a key counts."""
-        return self.relation.kind is Kind.TABLE
+        return self.relation.kind is RelationKind.TABLE
 
     @property
     def key_format(self) -> str:
@@ -84,19 +84,19 @@ class Wanted:
                     f"{VALUE_TYPES[relation.format]}"
                 )
 
-    def source(self, alias: str) -> Source:
+    def source(self, alias: str) -> FromSource:
         """Return the relation as it is seen in a FROM, by an alias."""
         self.check()
         known = dict((*self.keys, *self.values))
         columns = [
-            Named(each.name, column(alias, each.name, known[each.name]))
+            NamedColumn(each.name, column(alias, each.name, known[each.name]))
             for each in self.relation.columns
         ]
         taken = {each.name.lower() for each in columns}
         hidden = [
-            Named(name, column(alias, name, its_type))
+            NamedColumn(name, column(alias, name, its_type))
             for name, its_type in METADATA.items()
             # A topic that has come from this one may have such a column of its own.
             if name not in taken
         ]
-        return Source(alias, columns, hidden, quoted(self.table), self.used.add)
+        return FromSource(alias, columns, hidden, quoted(self.table), self.used.add)

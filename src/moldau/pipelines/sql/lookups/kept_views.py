@@ -11,7 +11,7 @@ from urllib.parse import quote
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.definitions import folded
 from moldau.pipelines.sql.lookups.view_rows import RowReader
-from moldau.pipelines.sql.ports import Cluster, OutRecord, TopicSummary, ViewRows
+from moldau.pipelines.sql.ports import OutRecord, StatementCluster, TopicSummary, ViewRows
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.views.at_hand import put_at_hand, take_away
 from moldau.pipelines.views.store_file import Say
@@ -123,7 +123,7 @@ def _close(view: View) -> None:
 class WatchedCluster:
     """A cluster whose views hear of what is inserted: whoever inserts a row can ask for it."""
 
-    def __init__(self, cluster: Cluster, views: KeptViews) -> None:
+    def __init__(self, cluster: StatementCluster, views: KeptViews) -> None:
         self._cluster = cluster
         self._views = views
 

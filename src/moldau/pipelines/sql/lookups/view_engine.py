@@ -2,12 +2,12 @@
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.lookups.kept_views import KeptViews
 from moldau.pipelines.sql.lookups.key_lookups import KeyLookup, read_lookup
 from moldau.pipelines.sql.ports import DeclinedError, Result, ResultColumn, ViewRows
-from moldau.pipelines.sql.relations import Kind, Relation
+from moldau.pipelines.sql.relations import Relation, RelationKind
 from moldau.pipelines.sql.session import Session
 
 
@@ -22,7 +22,9 @@ class ViewEngine:
         """Return what `EXPLAIN` calls it."""
         return "view"
 
-    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+    def select(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> Result:
         """Answer from the view."""
         del session, asker
         table, lookup = self._read(select, snapshot)
@@ -36,19 +38,19 @@ class ViewEngine:
         rows = [tuple(row[place] for _, place in lookup.columns) for row in found.rows]
         return Result(columns, iter([rows]), self.name, (_note(table, found),))
 
-    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer."""
         del session
         table, lookup = self._read(select, snapshot)
         windows = "" if lookup.start is None and lookup.until is None else ", some windows"
         return f"The view of {table.name}, by key {lookup.key!r}{windows}"
 
-    def _read(self, select: Select, snapshot: Snapshot) -> tuple[Relation, KeyLookup]:
+    def _read(self, select: Select, snapshot: CatalogSnapshot) -> tuple[Relation, KeyLookup]:
         tables = select.query.tables
         table = snapshot.find(tables[0].name) if len(tables) == 1 else None
         if select.emit is not None:
             raise DeclinedError("a view answers what ends")
-        if table is None or table.kind is not Kind.TABLE or tables[0].as_of is not None:
+        if table is None or table.kind is not RelationKind.TABLE or tables[0].as_of is not None:
             raise DeclinedError("a view is of one table, as it is now")
         if (reason := self._views.check(table)) is not None:
             raise DeclinedError(reason)

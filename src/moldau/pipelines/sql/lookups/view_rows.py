@@ -7,9 +7,9 @@ from typing import Any, Final
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.types import parse_type
-from moldau.pipelines.sql.ports import ResultColumn, Row
+from moldau.pipelines.sql.ports import ResultColumn, ResultRow
 from moldau.pipelines.sql.relations import Relation
-from moldau.pipelines.views.answers import Row as ViewRow
+from moldau.pipelines.views.answers import KeyedRow
 
 _PLAIN: Final[Mapping[str, Callable[[bytes], object]]] = {
     "string": lambda data: data.decode(errors="replace"),
@@ -32,7 +32,7 @@ class RowReader:
         self._fields = [(each.name, parse_type(each.type)) for each in relation.values]
         self.columns = tuple(ResultColumn(each.name, each.type) for each in relation.columns)
 
-    def read(self, row: ViewRow) -> Row:
+    def read(self, row: KeyedRow) -> ResultRow:
         """Return a record's columns, as they were declared."""
         try:
             found = {**row.key, **self._values(row.value)}

@@ -16,9 +16,9 @@ from starlette.routing import BaseRoute, Route
 
 from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog.ownership import Owner
+from moldau.pipelines.sql.catalog.ownership import ServiceOwner
 from moldau.pipelines.sql.lookups.view_keys import key_of
-from moldau.pipelines.sql.relations import Kind
+from moldau.pipelines.sql.relations import RelationKind
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.serving import openapi, view_json
 from moldau.pipelines.sql.serving.streaming import STATEMENTS_MAX, Executions, LinesResponse
@@ -37,16 +37,16 @@ class BadRequestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ServerIdentity:
     """What `/health` tells."""
 
     service: str
-    owner: Owner
+    owner: ServiceOwner
 
 
 def make_app(
     service: Service,
-    identity: Identity,
+    identity: ServerIdentity,
     executions: Executions,
     *,
     hosts: Iterable[str] = LOOPBACK,
@@ -93,7 +93,7 @@ async def _openapi(_request: Request) -> Response:
 
 
 class _Api:
-    def __init__(self, service: Service, identity: Identity, executions: Executions) -> None:
+    def __init__(self, service: Service, identity: ServerIdentity, executions: Executions) -> None:
         self._service = service
         self._identity = identity
         self._executions = executions
@@ -121,7 +121,7 @@ class _Api:
         return JSONResponse(view_json.answer(found, has_values=query.get("values") == "true"))
 
     async def views(self, _request: Request) -> Response:
-        tables = self._service.snapshot.relations(Kind.TABLE)
+        tables = self._service.snapshot.relations(RelationKind.TABLE)
         return JSONResponse(view_json.list_views(tables))
 
     async def health(self, _request: Request) -> Response:

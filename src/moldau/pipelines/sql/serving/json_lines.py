@@ -9,18 +9,18 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Final
 
-from moldau.pipelines.sql.answers import Answer, Message, SettingsChanged
+from moldau.pipelines.sql.answers import SettingsChanged, StatementAnswer, StatementMessage
 from moldau.pipelines.sql.choosing import close
 from moldau.pipelines.sql.language.errors import SqlError
-from moldau.pipelines.sql.ports import Result, Row
+from moldau.pipelines.sql.ports import Result, ResultRow
 
 CHUNK_BYTES: Final = 64 << 10
 
 
-def answer_lines(number: int, answer: Answer) -> Iterator[bytes]:
+def answer_lines(number: int, answer: StatementAnswer) -> Iterator[bytes]:
     """Yield lines, several at once where there are many rows; `number` is the statement's."""
     match answer:
-        case Message(text):
+        case StatementMessage(text):
             yield _line({"statement": number, "message": text})
         case SettingsChanged(text, settings):
             yield _line({"statement": number, "message": text, "settings": dict(settings)})
@@ -52,7 +52,7 @@ def _result_lines(number: int, result: Result) -> Iterator[bytes]:
     yield _line({"statement": number, "rows": count})
 
 
-def _row_chunks(batch: Sequence[Row]) -> Iterator[bytes]:
+def _row_chunks(batch: Sequence[ResultRow]) -> Iterator[bytes]:
     held: list[bytes] = []
     size = 0
     for row in batch:
@@ -67,7 +67,7 @@ def _row_chunks(batch: Sequence[Row]) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class StatementFailure:
     """A statement that has failed, and which one."""
 
     error: Exception

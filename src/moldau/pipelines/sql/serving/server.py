@@ -16,11 +16,11 @@ from moldau import Admin
 from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.catalog import Catalog
-from moldau.pipelines.sql.catalog.definitions import Change
-from moldau.pipelines.sql.catalog.ownership import SESSION_MS, Owner, Ownership
+from moldau.pipelines.sql.catalog.definitions import CatalogChange
+from moldau.pipelines.sql.catalog.ownership import SESSION_MS, Ownership, ServiceOwner
 from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic
 from moldau.pipelines.sql.service import Ports, Service
-from moldau.pipelines.sql.serving.http_api import LOOPBACK, Identity, make_app
+from moldau.pipelines.sql.serving.http_api import LOOPBACK, ServerIdentity, make_app
 from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.pipelines.sql.serving.streaming import Executions
 from moldau.pipelines.views.announcing import announced
@@ -38,7 +38,7 @@ class _GuardedLog:
         self._topic = topic
         self._end = end
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[CatalogChange]) -> None:
         try:
             self._topic.append(changes)
         except CatalogLostError as error:
@@ -80,7 +80,7 @@ class SqlServer:
         self.address = _address(self._socket)
         self._hosts = LOOPBACK if _is_loopback(host) else ("*",)
         now_ms = int(time.time() * 1000)
-        self._owner = Owner(socket.gethostname(), os.getpid(), self.address, now_ms)
+        self._owner = ServiceOwner(socket.gethostname(), os.getpid(), self.address, now_ms)
         self._ownership = Ownership(
             servers,
             service,
@@ -121,7 +121,7 @@ class SqlServer:
         self._ports = self._make_ports()
         log = _GuardedLog(self._topic, self._end)
         service = Service(_load(self._topic), log, self._ports, is_owner=self._is_owner)
-        identity = Identity(self._service_name, self._owner)
+        identity = ServerIdentity(self._service_name, self._owner)
         app = make_app(service, identity, self._executions, hosts=self._hosts)
         self._http = uvicorn.Server(
             uvicorn.Config(
@@ -194,7 +194,7 @@ class SqlServer:
         self._ending.set()
         self._executions.cancel_all()
 
-    def _is_alive(self, owner: Owner) -> bool:
+    def _is_alive(self, owner: ServiceOwner) -> bool:
         try:
             health = ServerClient(owner.address).health(HEALTH_SECONDS_MAX)
         except PipelineError:

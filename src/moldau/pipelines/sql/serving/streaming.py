@@ -18,7 +18,7 @@ from moldau.pipelines.sql.answers import SettingsChanged
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.service import Service
-from moldau.pipelines.sql.serving.json_lines import Failure, answer_lines, progress_line
+from moldau.pipelines.sql.serving.json_lines import StatementFailure, answer_lines, progress_line
 from moldau.pipelines.sql.session import Session
 
 STATEMENTS_MAX: Final = 64
@@ -29,7 +29,7 @@ _HEADERS: Final = [(b"content-type", b"application/x-ndjson"), (b"cache-control"
 _NOBODY_TAKES_IT: Final = (anyio.BrokenResourceError, FutureCancelledError)
 _LOG: Final = logging.getLogger(__name__)
 
-Piece = bytes | Failure
+StreamPiece = bytes | StatementFailure
 
 
 class Executions:
@@ -70,7 +70,9 @@ class LinesResponse(Response):
         self._session = session
         self._executions = executions
         self._asker = Asker(self._tell)
-        self._pieces, self._taken = anyio.create_memory_object_stream[Piece](CHUNKS_WAITING_MAX)
+        self._pieces, self._taken = anyio.create_memory_object_stream[StreamPiece](
+            CHUNKS_WAITING_MAX
+        )
         executions.begin(self._asker)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,21 +115,21 @@ class LinesResponse(Response):
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_begun = False
         async for piece in self._taken:
-            if isinstance(piece, Failure) and not is_begun:
+            if isinstance(piece, StatementFailure) and not is_begun:
                 status = 500 if piece.is_ours else 400
                 await JSONResponse(piece.value, status)(scope, receive, send)
                 return
             if not is_begun:
                 is_begun = True
                 await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            body = piece.line if isinstance(piece, Failure) else piece
+            body = piece.line if isinstance(piece, StatementFailure) else piece
             await send({"type": "http.response.body", "body": body, "more_body": True})
         if not is_begun:  # a text without statements has no answers
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _pieces(service: Service, sql: str, session: Session, asker: Asker) -> Generator[Piece]:
+def _pieces(service: Service, sql: str, session: Session, asker: Asker) -> Generator[StreamPiece]:
     number, line = 0, 1
     try:
         # All of the text is understood before anything is done.
@@ -140,8 +142,8 @@ def _pieces(service: Service, sql: str, session: Session, asker: Asker) -> Gener
             if asker.is_cancelled:
                 return
     except (PipelineError, ClientError) as error:
-        yield Failure(error, number, line)
+        yield StatementFailure(error, number, line)
     except Exception as error:  # noqa: BLE001 - whoever asked waits for an answer
         if not asker.is_cancelled:  # what is interrupted may raise anything
             _LOG.exception("a statement has failed: %s", sql)
-            yield Failure(error, number, line, is_ours=True)
+            yield StatementFailure(error, number, line, is_ours=True)

@@ -2,7 +2,7 @@
 
 from pyspark.sql.types import StructType
 
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.sql.spark.column_ddl import type_of
 from moldau.pipelines.streams.app import App
 
@@ -33,4 +33,4 @@ def _relation(topic: str, key: StructType, value: StructType, value_format: str)
         for each in value.fields
         if each.name not in key.names
     )
-    return Relation(topic, Kind.TABLE, topic, (*keys, *values), value_format)
+    return Relation(topic, RelationKind.TABLE, topic, (*keys, *values), value_format)

@@ -5,7 +5,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from moldau.pipelines.sql.ports import ResultColumn, Row
+from moldau.pipelines.sql.ports import ResultColumn, ResultRow
 from moldau.pipelines.sql.result_rows import rows_of
 from moldau.pipelines.sql.spark.column_ddl import type_of
 from moldau.pipelines.sql.spark.sides import HIDDEN
@@ -27,7 +27,7 @@ def shown_columns(rows: DataFrame) -> tuple[tuple[ResultColumn, ...], DataFrame]
     return columns, rows.toDF(*places).select(*(column(place) for place, _ in kept))
 
 
-def collect(rows: DataFrame) -> Iterator[list[Row]]:
+def collect(rows: DataFrame) -> Iterator[list[ResultRow]]:
     """Run a batch, and yield its rows."""
     for batch in rows.toArrow().to_batches(max_chunksize=ROWS_MAX):
         yield rows_of(batch)

@@ -9,14 +9,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.ports import Row
+from moldau.pipelines.sql.ports import ResultRow
 from moldau.pipelines.sql.spark.arrow_rows import collect
 from moldau.pipelines.sql.spark.running import refusal
 
 _Act: TypeAlias = Callable[[str], object]
 
 
-def run_batch(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[Row]]:
+def run_batch(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[list[ResultRow]]:
     """Run a batch when its first rows are taken, and yield them.
 
     What fails while it runs is a `PipelineError`; if it is cancelled, a `CancelledError`.

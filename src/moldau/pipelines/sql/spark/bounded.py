@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
 from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
 from moldau.pipelines.sql.spark.running import run_sql
@@ -11,18 +11,20 @@ from moldau.pipelines.sql.spark.sides import Find, Side, ViewNames, find_sides
 from moldau.pipelines.sql.spark.topic_places import ending_options
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.run_options import RunOptions
-from moldau.pipelines.streams.sources import Cluster, check_format, load_rows, read_key
+from moldau.pipelines.streams.sources import ClusterOptions, check_format, load_rows, read_key
 from moldau.pipelines.streams.tables import TopicTable
 
 
-def plan_bounded(spark: SparkSession, cluster: Cluster, query: Query, find: Find) -> DataFrame:
+def plan_bounded(
+    spark: SparkSession, cluster: ClusterOptions, query: SelectQuery, find: Find
+) -> DataFrame:
     """Return what a SELECT without EMIT gives, as a batch that has not run yet."""
     sides = find_sides(query, find)
     views = {side.view: _open(spark, cluster, side) for side in sides}
     return run_sql(spark, query.render(ViewNames(sides)), views)
 
 
-def _open(spark: SparkSession, cluster: Cluster, side: Side) -> DataFrame:
+def _open(spark: SparkSession, cluster: ClusterOptions, side: Side) -> DataFrame:
     relation = side.relation
     key_format, key_schema = read_key(ddl_of(relation.keys) or None)
     source = Source(

@@ -7,7 +7,7 @@ from typing import Literal
 from sqlglot import exp
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.sides import Side
 
 How = Literal["inner", "left", "outer"]
@@ -23,7 +23,7 @@ _HOW: dict[tuple[str, str], How] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TableJoin:
+class TableJoinClause:
     """A table that is joined, by its key."""
 
     side: Side
@@ -37,7 +37,7 @@ class FromClause:
     """A stream or a table, and the tables that are joined with it."""
 
     first: Side
-    joins: tuple[TableJoin, ...]
+    joins: tuple[TableJoinClause, ...]
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -45,20 +45,20 @@ class FromClause:
         return (self.first, *(join.side for join in self.joins))
 
 
-def select_of(query: Query) -> exp.Select | None:
+def select_of(query: SelectQuery) -> exp.Select | None:
     """Return the SELECT, if the query is one and not several."""
     expression = query.expression
     return expression if isinstance(expression, exp.Select) else None
 
 
-def first_side(query: Query, sides: Sequence[Side]) -> Side | None:
+def first_side(query: SelectQuery, sides: Sequence[Side]) -> Side | None:
     """Return what stands behind FROM, if that is the name of a relation."""
     select = select_of(query)
     source = None if select is None else _from_of(select)
     return _side_of(source, sides) if isinstance(source, exp.Table) else None
 
 
-def read_from(query: Query, sides: Sequence[Side]) -> FromClause:
+def read_from(query: SelectQuery, sides: Sequence[Side]) -> FromClause:
     """Understand the FROM of a query that reads tables; an error says what can be done instead."""
     select = select_of(query)
     tables = ", ".join(dict.fromkeys(side.relation.name for side in sides if side.is_table))
@@ -85,14 +85,14 @@ def read_from(query: Query, sides: Sequence[Side]) -> FromClause:
             f"{tables}: two streams and a table are two joins; write that of the streams to a "
             "stream of its own with CREATE STREAM ... AS SELECT, and join that with the table"
         )
-    joins: list[TableJoin] = []
+    joins: list[TableJoinClause] = []
     for node, side in zip(_joins_of(select), others, strict=True):
         before = found[: len(joins) + 1]
-        joins.append(TableJoin(side, _how_of(node, first, side), _on_of(node, side, before)))
+        joins.append(TableJoinClause(side, _how_of(node, first, side), _on_of(node, side, before)))
     return FromClause(first, tuple(joins))
 
 
-def refuse_distinct(query: Query) -> None:
+def refuse_distinct(query: SelectQuery) -> None:
     """Refuse what would have to remember every row that it has ever seen."""
     for node in query.expression.find_all(exp.Select, exp.SetOperation):
         if not node.args.get("distinct"):

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.session import get_session
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import Snapshot
-from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
+from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.ports import Result
 from moldau.pipelines.sql.relations import Relation, guessed
@@ -18,7 +18,7 @@ from moldau.pipelines.sql.spark.arrow_rows import shown_columns
 from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
-from moldau.pipelines.sql.spark.planning import Planned, Start, plan_query
+from moldau.pipelines.sql.spark.planning import Planned, QueryStart, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
 from moldau.pipelines.sql.spark.running import UnresolvedError
 from moldau.pipelines.sql.spark.sides import Find, find_sides
@@ -27,7 +27,7 @@ from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit, Mode
 from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.outputs import explain
-from moldau.pipelines.streams.sources import Cluster
+from moldau.pipelines.streams.sources import ClusterOptions
 from moldau.pipelines.streams.tables import VALUE, Table, column
 
 
@@ -49,14 +49,16 @@ class SparkEngine:
         self._configs = dict(configs or {})
         self._infer: Find = infer or (lambda _name: None)
         client = {name: text for name, text in self._configs.items() if name.startswith(PREFIX)}
-        self._cluster = Cluster(bootstrap, client)
+        self._cluster = ClusterOptions(bootstrap, client)
 
     @property
     def name(self) -> str:
         """Return what `EXPLAIN` calls it."""
         return "spark"
 
-    def select(self, select: Select, snapshot: Snapshot, session: Session, asker: Asker) -> Result:
+    def select(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> Result:
         """Begin to answer."""
         if select.emit is None:
             with _saying_guesses(select.query, snapshot):
@@ -68,7 +70,7 @@ class SparkEngine:
         columns, shown = shown_columns(rows)
         return Result(columns, PushedRows(shown, mode, select.limit, asker), self.name)
 
-    def explain(self, select: Select, snapshot: Snapshot, session: Session) -> str:
+    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer."""
         if select.emit is None:
             sides = find_sides(select.query, self._find(snapshot))
@@ -83,14 +85,14 @@ class SparkEngine:
         configs = {k: v for k, v in self._configs.items() if not k.startswith(PREFIX)}
         return get_session(self._service, self._master, configs)
 
-    def _find(self, snapshot: Snapshot) -> Find:
+    def _find(self, snapshot: CatalogSnapshot) -> Find:
         def find(name: str) -> Relation | None:
             return snapshot.find(name) or self._infer(name)
 
         return find
 
     def _plan_stream(
-        self, select: Select, snapshot: Snapshot, session: Session
+        self, select: Select, snapshot: CatalogSnapshot, session: Session
     ) -> tuple[DataFrame, Mode]:
         app = App(self._service, self._bootstrap, master=self._master, configs=self._configs)
         find = self._find(snapshot)
@@ -100,15 +102,15 @@ class SparkEngine:
         emit: Emit | None = None if select.emit is None else select.emit.value
         return rows, choose_emit(explain(rows), emit)[1]
 
-    def _start(self, query: Query, find: Find, session: Session) -> Start:
+    def _start(self, query: SelectQuery, find: Find, session: Session) -> QueryStart:
         if session.get(AUTO_OFFSET_RESET) != "latest":
-            return Start()
+            return QueryStart()
         topics = {side.relation.topic for side in find_sides(query, find)}
-        return Start("latest", latest_now(self._cluster, sorted(topics)))
+        return QueryStart("latest", latest_now(self._cluster, sorted(topics)))
 
 
 @contextmanager
-def _saying_guesses(query: Query, snapshot: Snapshot) -> Iterator[None]:
+def _saying_guesses(query: SelectQuery, snapshot: CatalogSnapshot) -> Iterator[None]:
     """Have an error about a column say which columns nobody has declared."""
     try:
         yield

@@ -16,7 +16,7 @@ from moldau.pipelines.sql.language.statements import (
 )
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET
-from moldau.pipelines.sql.spark.planning import EARLIEST, Start
+from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 
@@ -65,7 +65,7 @@ class _Declared:
                 )
                 declare(self._app, sink, f"insert-{sink.relation.name}-{count}")
             case Set() if statement.name.lower() == AUTO_OFFSET_RESET:
-                self._start = Start(statement.value.lower())
+                self._start = QueryStart(statement.value.lower())
             case Unset() if statement.name.lower() == AUTO_OFFSET_RESET:
                 self._start = EARLIEST
             case Drop():

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, StructType
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.spark.clauses import FromClause, TableJoin
+from moldau.pipelines.sql.spark.clauses import FromClause, TableJoinClause
 from moldau.pipelines.sql.spark.derived_table import flat_name, flat_table
 from moldau.pipelines.sql.spark.inputs import open_table
 from moldau.pipelines.sql.spark.sides import Side
@@ -71,7 +71,7 @@ def _listed(side: Side) -> str:
     return ", ".join(f"{side.called}.{key.name}" for key in side.relation.keys)
 
 
-def _check_types(join: TableJoin, found: dict[str, DataType], key: StructType) -> None:
+def _check_types(join: TableJoinClause, found: dict[str, DataType], key: StructType) -> None:
     for (side, name), kind, field in zip(join.on, found.values(), key.fields, strict=True):
         if kind != field.dataType:
             raise PipelineError(

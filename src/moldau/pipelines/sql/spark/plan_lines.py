@@ -1,10 +1,10 @@
 """What Spark does for a query, in lines for EXPLAIN."""
 
 from moldau.pipelines.streams.declared import Mode
-from moldau.pipelines.streams.plan_text import CUSTOM, Plan
+from moldau.pipelines.streams.plan_text import CUSTOM, SparkPlan
 
 
-def describe_plan(plan: Plan, mode: Mode) -> str:
+def describe_plan(plan: SparkPlan, mode: Mode) -> str:
     """Return what is read, what is kept, and when something comes of it."""
     lines = [f"Spark reads {', '.join(dict.fromkeys(plan.topics))}, as they grow"]
     kept = [_state(each) for each in plan.state]

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.clauses import (
     FromClause,
     first_side,
@@ -43,7 +43,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class QueryStart:
     """Where a query begins: in all of its streams, or at offsets by topic."""
 
     at: str = "earliest"
@@ -51,10 +51,10 @@ class Start:
     """Options of the connector, by topic. A table that is joined is always read as a whole."""
 
 
-EARLIEST: Final = Start()
+EARLIEST: Final = QueryStart()
 
 
-def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> Planned:
+def plan_query(app: App, query: SelectQuery, find: Find, start: QueryStart = EARLIEST) -> Planned:
     """Return a query's rows: a stream, or a table if it reads tables only."""
     refuse_distinct(query)
     sides = find_sides(query, find)
@@ -83,7 +83,7 @@ def plan_query(app: App, query: Query, find: Find, start: Start = EARLIEST) -> P
     return Planned(rows, names, sides, result, leading, bool(groups))
 
 
-def _open(app: App, side: Side, start: Start) -> DataFrame:
+def _open(app: App, side: Side, start: QueryStart) -> DataFrame:
     return open_stream(
         app,
         side.relation,
@@ -94,7 +94,7 @@ def _open(app: App, side: Side, start: Start) -> DataFrame:
 
 
 def _joined(
-    app: App, query: Query, clause: FromClause, start: Start, *, is_windowed: bool
+    app: App, query: SelectQuery, clause: FromClause, start: QueryStart, *, is_windowed: bool
 ) -> DataFrame:
     stream = _open(app, clause.first, start)
     # Behind a window's watermark no row counts any more; without a window none is dropped.

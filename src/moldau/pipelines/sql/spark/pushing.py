@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.ports import Row
+from moldau.pipelines.sql.ports import ResultRow
 from moldau.pipelines.sql.spark.arrow_rows import collect
 from moldau.pipelines.sql.spark.running import refusal
 from moldau.pipelines.streams.declared import Mode
@@ -23,13 +23,13 @@ BATCHES_WAITING_MAX: Final = 8
 LOOK_SECONDS: Final = 0.2
 
 
-class PushedRows(Iterator[list[Row]]):
+class PushedRows(Iterator[list[ResultRow]]):
     """The rows of a stream, from the moment that this is made until `limit`, or until `close`."""
 
     def __init__(self, rows: DataFrame, mode: Mode, limit: int | None, asker: Asker) -> None:
         self._left = limit
         self._asker = asker
-        self._waiting: queue.Queue[list[Row]] = queue.Queue(BATCHES_WAITING_MAX)
+        self._waiting: queue.Queue[list[ResultRow]] = queue.Queue(BATCHES_WAITING_MAX)
         self._is_closed = threading.Event()
         # How far it has come is of no use to anybody when it has ended.
         self._folder = TemporaryDirectory(prefix="moldau-push-", ignore_cleanup_errors=True)
@@ -42,7 +42,7 @@ class PushedRows(Iterator[list[Row]]):
             self._folder.cleanup()
             raise refusal(error) from error
 
-    def __next__(self) -> list[Row]:
+    def __next__(self) -> list[ResultRow]:
         while self._left != 0 and not (self._is_closed.is_set() or self._asker.is_cancelled):
             try:
                 rows = self._waiting.get(timeout=LOOK_SECONDS)

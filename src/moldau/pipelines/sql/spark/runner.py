@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
-from moldau.pipelines.sql.ports import Plan, RunState, RunStatus
+from moldau.pipelines.sql.ports import QueryPlan, RunState, RunStatus
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
-from moldau.pipelines.sql.spark.planning import EARLIEST, Start
+from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
@@ -62,21 +62,21 @@ class SparkRunner:
         self._runs: dict[str, _Run] = {}
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: Snapshot, session: Session
-    ) -> Plan:
+        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+    ) -> QueryPlan:
         """Understand a query without running it."""
         app = self._app()
         sink = plan_sink(app, statement, snapshot.find, _start(session.values))
         query = declare(app, sink, PLANNED)
         relation = sink.relation
-        return Plan(
+        return QueryPlan(
             relation.columns,
             describe_plan(query.plan, query.mode),
             relation.event_time,
             relation.watermark,
         )
 
-    def start(self, query: PersistentQuery, snapshot: Snapshot) -> None:
+    def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run, from its checkpoint if it has one."""
         run = _Run(query.id, lambda: self._declare(query, snapshot))
         with self._lock:
@@ -116,7 +116,7 @@ class SparkRunner:
         for run in runs:
             run.wait()
 
-    def _declare(self, query: PersistentQuery, snapshot: Snapshot) -> tuple[App, Query]:
+    def _declare(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> tuple[App, Query]:
         (statement,) = parse(query.statement)
         if not isinstance(statement, CreateAs | InsertSelect):
             raise PipelineError(f"query {query.id}: {statement.text!r} does not run for ever")
@@ -138,10 +138,10 @@ class SparkRunner:
         )
 
 
-def _start(settings: Mapping[str, str]) -> Start:
+def _start(settings: Mapping[str, str]) -> QueryStart:
     """Return where a new query begins: a table made of half a topic would be a surprise."""
     at = settings.get(AUTO_OFFSET_RESET)
-    return EARLIEST if at is None else Start(at)
+    return EARLIEST if at is None else QueryStart(at)
 
 
 class _Run:

@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.column_types import quote
-from moldau.pipelines.sql.language.queries import Names, Query, TableUse
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.language.queries import QueryNames, SelectQuery, TableUse
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 HIDDEN: Final = "__moldau_"
 """How columns and views begin that no user has named; none of them is in a result."""
@@ -44,7 +44,7 @@ class Side:
     @property
     def is_table(self) -> bool:
         """Whether the latest record of each key counts."""
-        return self.relation.kind is Kind.TABLE
+        return self.relation.kind is RelationKind.TABLE
 
     @property
     def column_names(self) -> list[str]:
@@ -63,7 +63,7 @@ class Side:
         return next(matches, None)
 
 
-def find_sides(query: Query, find: Find) -> tuple[Side, ...]:
+def find_sides(query: SelectQuery, find: Find) -> tuple[Side, ...]:
     """Return what a query reads, in the order of its text."""
     sides = []
     for place, use in enumerate(dict.fromkeys(query.tables)):
@@ -81,13 +81,13 @@ def _get(name: str, find: Find) -> Relation:
     return relation
 
 
-def _reads_rowtime(query: Query, side: Side) -> bool:
+def _reads_rowtime(query: SelectQuery, side: Side) -> bool:
     uses = (piece for piece in query.pieces if not isinstance(piece, str | TableUse))
     is_asked = any(use.column == "rowtime" and use.table == side.use for use in uses)
     return is_asked and side.rowtime == ROWTIME
 
 
-class ViewNames(Names):
+class ViewNames(QueryNames):
     """Calls each side by its view, and pseudo columns by what there is in their stead."""
 
     def __init__(self, sides: Sequence[Side]) -> None:

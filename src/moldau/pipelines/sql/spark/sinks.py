@@ -8,16 +8,21 @@ from pyspark.sql.types import StructType
 
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import Emit
+from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.pipelines.sql.spark.column_ddl import type_of
-from moldau.pipelines.sql.spark.planning import EARLIEST, Planned, Start, plan_query, without_hidden
+from moldau.pipelines.sql.spark.planning import (
+    EARLIEST,
+    Planned,
+    QueryStart,
+    plan_query,
+    without_hidden,
+)
 from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.streams.app import App
-from moldau.pipelines.streams.declared import Emit as StreamEmit
-from moldau.pipelines.streams.declared import Query, Written
+from moldau.pipelines.streams.declared import Emit, Query, Written
 from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.outputs import explain, to_value
 from moldau.pipelines.streams.tables import VALUE, Table, column
@@ -29,18 +34,18 @@ class Sink:
 
     rows: DataFrame | Table
     relation: Relation
-    emit: Emit | None = None
+    emit: EmitWhen | None = None
     """Of a table of aggregates; None leaves the choice to the plan."""
 
 
 def plan_sink(
-    app: App, statement: CreateAs | InsertSelect, find: Find, start: Start = EARLIEST
+    app: App, statement: CreateAs | InsertSelect, find: Find, start: QueryStart = EARLIEST
 ) -> Sink:
     """Return what a statement writes; the sink of INSERT must be there."""
     planned = plan_query(app, statement.query, find, start)
     if isinstance(statement, InsertSelect):
         return _plan_insert(statement, planned, find)
-    if statement.kind is Kind.TABLE:
+    if statement.kind is RelationKind.TABLE:
         return _plan_table(statement, planned)
     return _plan_stream(statement, planned)
 
@@ -62,12 +67,12 @@ def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
     if keys:
         columns.append(key_column(rows.schema, keys).alias("key"))
     encoded = rows.select(*columns)
-    if relation.kind is Kind.TABLE:
+    if relation.kind is RelationKind.TABLE:
         # As in ksqlDB, rows of a group without a name are in no table.
         encoded = encoded.filter(column("key").isNotNull())
     key_fields = StructType([rows.schema[name] for name in keys])
     written = Written(key_fields, rows.schema) if keys else None
-    emit: StreamEmit | None = None if sink.emit is None else sink.emit.value
+    emit: Emit | None = None if sink.emit is None else sink.emit.value
     return app.declare(
         encoded,
         relation.topic,
@@ -84,7 +89,7 @@ def _plan_table(statement: CreateAs, planned: Planned) -> Sink:
     if statement.partition_by:
         raise PipelineError("PARTITION BY: a table has the key that it is grouped by; leave it out")
     if isinstance(planned.rows, Table):
-        if statement.emit is Emit.FINAL:
+        if statement.emit is EmitWhen.FINAL:
             raise PipelineError("EMIT FINAL: a table of tables has only changes; leave it out")
         fields = {each.name: each for each in planned.rows.key.fields}
         value = planned.rows.changed_rows().schema[VALUE].dataType
@@ -108,7 +113,7 @@ def _plan_table(statement: CreateAs, planned: Planned) -> Sink:
 
 
 def _check_having(rows: DataFrame, statement: CreateAs) -> None:
-    emit: StreamEmit | None = None if statement.emit is None else statement.emit.value
+    emit: Emit | None = None if statement.emit is None else statement.emit.value
     if choose_emit(explain(rows), emit)[0] == "changes":
         raise PipelineError(
             "HAVING: with EMIT CHANGES, a row for which it does not hold any more would stay; "
@@ -143,7 +148,7 @@ def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
     if statement.partition_by:
         keys = ", ".join(each.name for each in sink.keys) or "none"
         raise PipelineError(f"{what}: PARTITION BY: the stream has its key, {keys}; leave it out")
-    if sink.kind is Kind.TABLE or sink.format != "json":
+    if sink.kind is RelationKind.TABLE or sink.format != "json":
         raise PipelineError(f"{what}: queries write to streams of JSON, and this is none")
     rows = _only_stream(planned, what, "CREATE TABLE ... AS")
     names = list(statement.columns) or [each.name for each in sink.columns]

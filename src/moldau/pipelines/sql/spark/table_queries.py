@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.queries import Query
+from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.clauses import FromClause, select_of
 from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.joined_rows import join_tables, side_structs, value_fields
@@ -26,7 +26,7 @@ CHOSEN: Final = f"{HIDDEN}is_chosen"
 
 def select_table(
     app: App,
-    query: Query,
+    query: SelectQuery,
     clause: FromClause,
     options: Mapping[str, Mapping[str, str]],
 ) -> tuple[DerivedTable, tuple[str, ...]]:
@@ -45,7 +45,7 @@ def select_table(
     return _as_table(result, query, clause)
 
 
-def _check_shape(query: Query, clause: FromClause) -> None:
+def _check_shape(query: SelectQuery, clause: FromClause) -> None:
     select = select_of(query)
     assert select is not None
     name = clause.first.relation.name
@@ -77,7 +77,7 @@ def _only_chosen(rows: DataFrame, clause: FromClause) -> DataFrame:
 
 
 def _as_table(
-    result: DataFrame, query: Query, clause: FromClause
+    result: DataFrame, query: SelectQuery, clause: FromClause
 ) -> tuple[DerivedTable, tuple[str, ...]]:
     # `*` brings hidden columns, also the one that is added: the last one is that.
     places = [f"c{place}" for place in range(len(result.columns))]

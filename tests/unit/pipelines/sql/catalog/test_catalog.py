@@ -6,8 +6,8 @@ import pytest
 
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
     EnsureTopic,
@@ -15,25 +15,28 @@ from moldau.pipelines.sql.catalog.catalog import (
     StopQuery,
 )
 from moldau.pipelines.sql.catalog.commands import (
-    Command,
-    CreateAs,
+    CatalogCommand,
+    CreateAsCommand,
     Declare,
-    Drop,
-    InsertSelect,
-    Terminate,
+    DropCommand,
+    InsertSelectCommand,
+    TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import Desired
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 ORDERS = Relation(
-    "Orders", Kind.STREAM, "orders", (Column("id", "string", is_key=True), Column("n", "int"))
+    "Orders",
+    RelationKind.STREAM,
+    "orders",
+    (Column("id", "string", is_key=True), Column("n", "int")),
 )
-USERS = Relation("users", Kind.TABLE, "users", (Column("user", "string", is_key=True),))
-ENRICHED = Relation("enriched", Kind.STREAM, "enriched", (Column("n", "int"),))
-TOTALS = Relation("totals", Kind.TABLE, "totals", (Column("id", "string", is_key=True),))
+USERS = Relation("users", RelationKind.TABLE, "users", (Column("user", "string", is_key=True),))
+ENRICHED = Relation("enriched", RelationKind.STREAM, "enriched", (Column("n", "int"),))
+TOTALS = Relation("totals", RelationKind.TABLE, "totals", (Column("id", "string", is_key=True),))
 
 
-def _do(catalog: Catalog, command: Command) -> Decision:
+def _do(catalog: Catalog, command: CatalogCommand) -> CatalogDecision:
     decision = catalog.decide(command, 1_000)
     for key, value in decision.records:
         catalog.replay(key, value)
@@ -45,27 +48,30 @@ def catalog() -> Catalog:
     made = Catalog()
     _do(made, Declare(ORDERS, "CREATE STREAM Orders ..."))
     _do(made, Declare(USERS, "CREATE TABLE users ..."))
-    _do(made, CreateAs(ENRICHED, "CREATE STREAM enriched AS ...", ("orders", "users")))
-    _do(made, CreateAs(TOTALS, "CREATE TABLE totals AS ...", ("ORDERS",), {"a": "b"}))
+    _do(made, CreateAsCommand(ENRICHED, "CREATE STREAM enriched AS ...", ("orders", "users")))
+    _do(made, CreateAsCommand(TOTALS, "CREATE TABLE totals AS ...", ("ORDERS",), {"a": "b"}))
     return made
 
 
 def test_what_was_declared_is_found_without_case_and_keeps_its_spelling(catalog: Catalog) -> None:
     found = catalog.snapshot().find("oRDERS")
     assert found == ORDERS
-    assert [each.name for each in catalog.snapshot().relations(Kind.TABLE)] == ["totals", "users"]
+    assert [each.name for each in catalog.snapshot().relations(RelationKind.TABLE)] == [
+        "totals",
+        "users",
+    ]
 
 
 def test_deciding_changes_nothing(catalog: Catalog) -> None:
     before = catalog.snapshot()
-    catalog.decide(Drop(Kind.TABLE, "totals"), 0)
-    catalog.decide(Terminate(), 0)
-    catalog.decide(InsertSelect("enriched", "INSERT ...", ("orders",)), 0)
+    catalog.decide(DropCommand(RelationKind.TABLE, "totals"), 0)
+    catalog.decide(TerminateCommand(), 0)
+    catalog.decide(InsertSelectCommand("enriched", "INSERT ...", ("orders",)), 0)
     assert catalog.snapshot() == before
 
 
 def test_a_query_is_named_by_what_made_it_and_its_number(catalog: Catalog) -> None:
-    decision = _do(catalog, InsertSelect("Enriched", "INSERT ...", ("orders",)))
+    decision = _do(catalog, InsertSelectCommand("Enriched", "INSERT ...", ("orders",)))
     assert list(catalog.snapshot().queries) == [
         "CSAS_ENRICHED_1",
         "CTAS_TOTALS_2",
@@ -81,13 +87,13 @@ def test_a_topic_is_created_only_if_its_size_is_said(partitions: int | None) -> 
     relation = replace(ORDERS, partitions=partitions)
     decision = Catalog().decide(Declare(relation, ""), 0)
     assert decision.before == (EnsureTopic(relation, may_create=partitions is not None),)
-    decision = Catalog().decide(CreateAs(relation, "", ()), 0)
+    decision = Catalog().decide(CreateAsCommand(relation, "", ()), 0)
     assert decision.before == (EnsureTopic(relation, may_create=True),)
 
 
 def test_a_number_is_not_used_again(catalog: Catalog) -> None:
-    _do(catalog, Drop(Kind.TABLE, "totals"))
-    _do(catalog, CreateAs(TOTALS, "CREATE ...", ("orders",)))
+    _do(catalog, DropCommand(RelationKind.TABLE, "totals"))
+    _do(catalog, CreateAsCommand(TOTALS, "CREATE ...", ("orders",)))
     assert "CTAS_TOTALS_3" in catalog.snapshot().queries
 
 
@@ -100,40 +106,45 @@ def test_a_number_is_not_used_again(catalog: Catalog) -> None:
         ),
         (
             # A name is one for streams and tables.
-            Declare(Relation("TOTALS", Kind.STREAM, "t", ()), "", if_not_exists=True),
+            Declare(Relation("TOTALS", RelationKind.STREAM, "t", ()), "", if_not_exists=True),
             "table totals is there already: choose another name, or DROP TABLE totals first",
         ),
         (
-            CreateAs(ENRICHED, "", ()),
+            CreateAsCommand(ENRICHED, "", ()),
             (
                 "stream enriched is there already: choose another name, or "
                 "DROP STREAM enriched first"
             ),
         ),
         (
-            Drop(Kind.STREAM, "orders"),
+            DropCommand(RelationKind.STREAM, "orders"),
             (
                 "Orders is in use, CSAS_ENRICHED_1 reads it, CTAS_TOTALS_2 reads it: "
                 "TERMINATE CSAS_ENRICHED_1; TERMINATE CTAS_TOTALS_2 first"
             ),
         ),
-        (Drop(Kind.STREAM, "totals"), "totals is a table: use DROP TABLE totals"),
-        (Drop(Kind.STREAM, "order"), "there is no stream or table order: did you mean Orders?"),
+        (DropCommand(RelationKind.STREAM, "totals"), "totals is a table: use DROP TABLE totals"),
         (
-            InsertSelect("totals", "", ()),
+            DropCommand(RelationKind.STREAM, "order"),
+            "there is no stream or table order: did you mean Orders?",
+        ),
+        (
+            InsertSelectCommand("totals", "", ()),
             (
                 "totals is a table, and INSERT INTO ... SELECT writes to streams: "
                 "use CREATE TABLE ... AS SELECT"
             ),
         ),
-        (InsertSelect("xyz", "", ()), "there is no stream or table xyz"),
+        (InsertSelectCommand("xyz", "", ()), "there is no stream or table xyz"),
         (
-            Terminate("CTAS_TOTAL_2"),
+            TerminateCommand("CTAS_TOTAL_2"),
             "there is no query CTAS_TOTAL_2: did you mean CTAS_TOTALS_2?",
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(catalog: Catalog, command: Command, message: str) -> None:
+def test_what_does_not_fit_is_refused(
+    catalog: Catalog, command: CatalogCommand, message: str
+) -> None:
     with pytest.raises(CatalogError) as caught:
         catalog.decide(command, 0)
     assert str(caught.value) == message
@@ -142,8 +153,8 @@ def test_what_does_not_fit_is_refused(catalog: Catalog, command: Command, messag
 def test_a_relation_that_is_there_is_left_alone_if_that_is_wanted(catalog: Catalog) -> None:
     for command in (
         Declare(ORDERS, "", if_not_exists=True),
-        CreateAs(TOTALS, "", ("orders",), if_not_exists=True),
-        Drop(Kind.STREAM, "nothing", if_exists=True),
+        CreateAsCommand(TOTALS, "", ("orders",), if_not_exists=True),
+        DropCommand(RelationKind.STREAM, "nothing", if_exists=True),
     ):
         decision = catalog.decide(command, 0)
         assert (decision.records, decision.before, decision.after) == ((), (), ())
@@ -151,7 +162,7 @@ def test_a_relation_that_is_there_is_left_alone_if_that_is_wanted(catalog: Catal
 
 def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Catalog) -> None:
     made = catalog.snapshot().queries
-    decision = _do(catalog, Drop(Kind.TABLE, "totals", delete_topic=True))
+    decision = _do(catalog, DropCommand(RelationKind.TABLE, "totals", delete_topic=True))
     assert decision.message == (
         "Table totals dropped, with query CTAS_TOTALS_2; topic totals deleted"
     )
@@ -166,12 +177,12 @@ def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Cat
 
 
 def test_drop_is_refused_while_another_query_inserts(catalog: Catalog) -> None:
-    _do(catalog, InsertSelect("enriched", "INSERT ...", ("orders",)))
+    _do(catalog, InsertSelectCommand("enriched", "INSERT ...", ("orders",)))
     with pytest.raises(CatalogError, match="INSERT_ENRICHED_3 writes it: TERMINATE INSERT"):
-        catalog.decide(Drop(Kind.STREAM, "enriched"), 0)
-    _do(catalog, Terminate("INSERT_ENRICHED_3"))
+        catalog.decide(DropCommand(RelationKind.STREAM, "enriched"), 0)
+    _do(catalog, TerminateCommand("INSERT_ENRICHED_3"))
     made = catalog.snapshot().queries
-    decision = _do(catalog, Drop(Kind.STREAM, "enriched"))
+    decision = _do(catalog, DropCommand(RelationKind.STREAM, "enriched"))
     assert decision.after == (
         StopQuery("CSAS_ENRICHED_1"),
         DeleteCheckpoint(made["CSAS_ENRICHED_1"]),
@@ -180,17 +191,17 @@ def test_drop_is_refused_while_another_query_inserts(catalog: Catalog) -> None:
 
 
 def test_a_topic_that_others_read_is_not_deleted(catalog: Catalog) -> None:
-    _do(catalog, Declare(Relation("again", Kind.STREAM, "totals", ()), ""))
+    _do(catalog, Declare(Relation("again", RelationKind.STREAM, "totals", ()), ""))
     with pytest.raises(CatalogError) as caught:
-        catalog.decide(Drop(Kind.TABLE, "totals", delete_topic=True), 0)
+        catalog.decide(DropCommand(RelationKind.TABLE, "totals", delete_topic=True), 0)
     assert str(caught.value) == (
         "topic totals is also read by again: drop it first, or leave out DELETE TOPIC"
     )
-    _do(catalog, Drop(Kind.TABLE, "totals"))
+    _do(catalog, DropCommand(RelationKind.TABLE, "totals"))
 
 
 def test_a_terminated_query_stays(catalog: Catalog) -> None:
-    decision = _do(catalog, Terminate())
+    decision = _do(catalog, TerminateCommand())
     assert decision.message == (
         "Queries CSAS_ENRICHED_1, CTAS_TOTALS_2 terminated; checkpoints are kept"
     )
@@ -198,13 +209,13 @@ def test_a_terminated_query_stays(catalog: Catalog) -> None:
     states = {each.desired for each in catalog.snapshot().queries.values()}
     assert states == {Desired.TERMINATED}
     with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is terminated already"):
-        catalog.decide(Terminate("CTAS_TOTALS_2"), 0)
-    assert catalog.decide(Terminate(), 0) == Decision("No query is running")
+        catalog.decide(TerminateCommand("CTAS_TOTALS_2"), 0)
+    assert catalog.decide(TerminateCommand(), 0) == CatalogDecision("No query is running")
 
 
 def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> None:
-    _do(catalog, Terminate())
-    same = CreateAs(TOTALS, "CREATE TABLE IF NOT  EXISTS totals\nAS ...", ("orders",))
+    _do(catalog, TerminateCommand())
+    same = CreateAsCommand(TOTALS, "CREATE TABLE IF NOT  EXISTS totals\nAS ...", ("orders",))
     with pytest.raises(CatalogError, match="totals is there already"):
         catalog.decide(same, 0)
     decision = _do(catalog, replace(same, if_not_exists=True))
@@ -215,14 +226,14 @@ def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> No
     # It runs: there is nothing more to be done.
     assert catalog.decide(replace(same, if_not_exists=True), 0).records == ()
 
-    other = CreateAs(ENRICHED, "CREATE STREAM enriched AS other", (), if_not_exists=True)
+    other = CreateAsCommand(ENRICHED, "CREATE STREAM enriched AS other", (), if_not_exists=True)
     assert catalog.decide(other, 0).records == ()
 
 
 def test_the_same_insert_goes_on_and_another_is_another(catalog: Catalog) -> None:
-    insert = InsertSelect("enriched", "INSERT INTO enriched SELECT 1", ("orders",))
+    insert = InsertSelectCommand("enriched", "INSERT INTO enriched SELECT 1", ("orders",))
     _do(catalog, insert)
-    _do(catalog, Terminate("INSERT_ENRICHED_3"))
+    _do(catalog, TerminateCommand("INSERT_ENRICHED_3"))
     _do(catalog, insert)
     assert catalog.snapshot().queries["INSERT_ENRICHED_3"].is_running
     assert "INSERT_ENRICHED_4" not in catalog.snapshot().queries

@@ -14,28 +14,28 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from moldau.pipelines.sql.catalog.catalog import (
     Catalog,
+    CatalogDecision,
+    CatalogEffect,
     CatalogError,
-    Decision,
     DeleteCheckpoint,
     DeleteTopic,
-    Effect,
     EnsureTopic,
     StartQuery,
     StopQuery,
 )
 from moldau.pipelines.sql.catalog.commands import (
-    Command,
-    CreateAs,
+    CatalogCommand,
+    CreateAsCommand,
     Declare,
-    Drop,
-    InsertSelect,
-    Terminate,
+    DropCommand,
+    InsertSelectCommand,
+    TerminateCommand,
 )
-from moldau.pipelines.sql.catalog.definitions import Snapshot, Value
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, DefinitionValue
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 NAMES = st.sampled_from(["a", "A", "b", "c", "C"])
-KINDS = st.sampled_from(list(Kind))
+KINDS = st.sampled_from(list(RelationKind))
 RELATIONS = st.builds(
     lambda name, kind, topic: Relation(name, kind, topic, (Column("x", "int"),)),
     NAMES,
@@ -47,10 +47,12 @@ IDS = st.none() | st.builds("{}_{}_{}".format, st.sampled_from(["CSAS", "CTAS", 
                             st.sampled_from("ABC"), st.integers(1, 9))  # fmt: skip
 COMMANDS = st.one_of(
     st.builds(Declare, RELATIONS, st.just("CREATE"), st.booleans()),
-    st.builds(CreateAs, RELATIONS, st.just("CREATE AS"), SOURCES, if_not_exists=st.booleans()),
-    st.builds(InsertSelect, NAMES, st.just("INSERT"), SOURCES),
-    st.builds(Drop, KINDS, NAMES, st.booleans(), st.booleans()),
-    st.builds(Terminate, IDS),
+    st.builds(
+        CreateAsCommand, RELATIONS, st.just("CREATE AS"), SOURCES, if_not_exists=st.booleans()
+    ),
+    st.builds(InsertSelectCommand, NAMES, st.just("INSERT"), SOURCES),
+    st.builds(DropCommand, KINDS, NAMES, st.booleans(), st.booleans()),
+    st.builds(TerminateCommand, IDS),
 )
 
 
@@ -66,7 +68,7 @@ class CatalogModel(RuleBasedStateMachine):
         self.used: set[str] = set()
 
     @rule(command=COMMANDS, crash_after=st.none() | st.integers(0, 6))
-    def statement(self, command: Command, crash_after: int | None) -> None:
+    def statement(self, command: CatalogCommand, crash_after: int | None) -> None:
         """Do what a server does for a statement, or only the first steps of it."""
         before = self.catalog.snapshot()
         try:
@@ -79,7 +81,7 @@ class CatalogModel(RuleBasedStateMachine):
                 self.restart()
                 return
 
-    def _steps(self, decision: Decision) -> Iterator[None]:
+    def _steps(self, decision: CatalogDecision) -> Iterator[None]:
         for effect in decision.before:
             self._perform(effect)
             yield
@@ -94,7 +96,7 @@ class CatalogModel(RuleBasedStateMachine):
             self._perform(effect)
             yield
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: CatalogEffect) -> None:
         match effect:
             case StartQuery(query):
                 assert query.id not in self.running
@@ -161,13 +163,13 @@ class CatalogModel(RuleBasedStateMachine):
         assert max(numbers, default=0) <= self.catalog.snapshot().sequence
 
 
-def _check_references(snapshot: Snapshot) -> None:
+def _check_references(snapshot: CatalogSnapshot) -> None:
     for query in snapshot.queries.values():
         # Also a terminated one's sink is there: a drop takes the query along.
         assert snapshot.find(query.sink) is not None
 
 
-def _value(text: str | None) -> Value | None:
+def _value(text: str | None) -> DefinitionValue | None:
     return None if text is None else json.loads(text)
 
 

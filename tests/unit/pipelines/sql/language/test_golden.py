@@ -9,7 +9,7 @@ from moldau.pipelines import examples
 from moldau.pipelines.sql.language.errors import SqlError
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.properties import Properties
-from moldau.pipelines.sql.language.queries import Fragment, Query, TableUse
+from moldau.pipelines.sql.language.queries import Fragment, SelectQuery, TableUse
 from moldau.pipelines.sql.language.statements import Statement
 from moldau.pipelines.sql.relations import Column
 from tests.golden_text import FOLDER, check_golden
@@ -59,7 +59,7 @@ def _show(statement: Statement) -> str:
 
 def _shown(value: object) -> list[str]:
     match value:
-        case Query():
+        case SelectQuery():
             said = [" ".join(value.render().split()), *(f"reads {_use(t)}" for t in value.tables)]
         case Statement():
             said = [_show(value).replace("\n", "\n  ")]

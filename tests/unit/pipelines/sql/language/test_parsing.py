@@ -6,7 +6,7 @@ from moldau.pipelines.sql.language.errors import SqlError
 from moldau.pipelines.sql.language.lexing import is_complete, split
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateSource, relation_of
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_declaration_is_a_relation() -> None:
     assert isinstance(create, CreateSource)
     assert relation_of(create) == Relation(
         "orders",
-        Kind.STREAM,
+        RelationKind.STREAM,
         "orders",
         (Column("id", "string", is_key=True), Column("at", "timestamp")),
         "json",

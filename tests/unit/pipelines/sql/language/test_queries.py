@@ -4,14 +4,14 @@ import pytest
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.language.queries import AsOfTime, Names, Query, TableUse
+from moldau.pipelines.sql.language.queries import AsOfTime, QueryNames, SelectQuery, TableUse
 from moldau.pipelines.sql.language.statements import CreateAs, InsertValues, Select
 from tests.golden_text import FOLDER
 
 EXPRESSIONS = (FOLDER / "sql" / "expressions.txt").read_text().splitlines()
 
 
-class Versions(Names):
+class Versions(QueryNames):
     """A runner that has its own names for everything."""
 
     def table(self, use: TableUse) -> str:
@@ -24,7 +24,7 @@ class Versions(Names):
         return "session_window" if use is not None and use.name == "visits" else "window"
 
 
-def _query(text: str) -> Query:
+def _query(text: str) -> SelectQuery:
     (statement,) = parse(text)
     assert isinstance(statement, Select | CreateAs)
     return statement.query

@@ -2,18 +2,18 @@
 
 import pytest
 
-from moldau.pipelines.sql.catalog.definitions import Definition, Snapshot
+from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, Definition
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.pushing import check_stateless
 from moldau.pipelines.sql.local.refusals import GoesToSpark
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 COLUMNS = (Column("id", "string", is_key=True), Column("n", "int"))
-SNAPSHOT = Snapshot(
+SNAPSHOT = CatalogSnapshot(
     {
-        "s": Definition(Relation("s", Kind.STREAM, "s", COLUMNS), "", 0),
-        "t": Definition(Relation("t", Kind.TABLE, "t", COLUMNS), "", 0),
+        "s": Definition(Relation("s", RelationKind.STREAM, "s", COLUMNS), "", 0),
+        "t": Definition(Relation("t", RelationKind.TABLE, "t", COLUMNS), "", 0),
     }
 )
 

@@ -12,7 +12,13 @@ from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_date, read_timestamp
-from moldau.pipelines.sql.local.types import Type, arrow_type, common_type, from_arrow, parse_type
+from moldau.pipelines.sql.local.types import (
+    SparkType,
+    arrow_type,
+    common_type,
+    from_arrow,
+    parse_type,
+)
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -49,7 +55,7 @@ def test_a_date() -> None:
         read_date("2026-01-31 12:00:00")
 
 
-FIELDS = [("n", Type("int")), ("d", Type("decimal", 5, 2)), ("s", Type("string"))]
+FIELDS = [("n", SparkType("int")), ("d", SparkType("decimal", 5, 2)), ("s", SparkType("string"))]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from sqlglot import exp
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
-from moldau.pipelines.sql.local.scopes import Source
-from moldau.pipelines.sql.local.selects import Queries, Query
-from moldau.pipelines.sql.local.wanted import Wanted
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.local.scopes import FromSource
+from moldau.pipelines.sql.local.selects import DuckQuery, Queries
+from moldau.pipelines.sql.local.wanted import WantedRelation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 COLUMNS = (
     Column("id", "string", is_key=True),
@@ -26,11 +26,11 @@ COLUMNS = (
 MEMORY_BYTES = 256 << 20
 
 
-def translate(text: str, form: str = "json") -> Query:
-    def find(table: exp.Table, alias: str) -> Source:
-        return Wanted(Relation(table.name, Kind.STREAM, "t", COLUMNS, form), None, "r0").source(
-            alias
-        )
+def translate(text: str, form: str = "json") -> DuckQuery:
+    def find(table: exp.Table, alias: str) -> FromSource:
+        return WantedRelation(
+            Relation(table.name, RelationKind.STREAM, "t", COLUMNS, form), None, "r0"
+        ).source(alias)
 
     return Queries(find, datetime(2026, 1, 1, tzinfo=UTC)).translate(parse(text))
 

@@ -6,24 +6,24 @@ from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.lookups.key_lookups import KeyLookup, read_lookup
 from moldau.pipelines.sql.ports import DeclinedError
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 WINDOW = Column("window", "struct<start: timestamp, end: timestamp>", is_key=True)
 USERS = Relation(
     "users",
-    Kind.TABLE,
+    RelationKind.TABLE,
     "users",
     (Column("user", "string", is_key=True), Column("city", "string")),
 )
 TOTALS = Relation(
     "totals",
-    Kind.TABLE,
+    RelationKind.TABLE,
     "totals",
     (Column("user", "string", is_key=True), WINDOW, Column("total", "double")),
 )
 STOCK = Relation(
     "stock",
-    Kind.TABLE,
+    RelationKind.TABLE,
     "stock",
     (Column("shop", "int", is_key=True), Column("item", "string", is_key=True), Column("n", "int")),
 )

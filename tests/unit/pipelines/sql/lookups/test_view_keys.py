@@ -4,12 +4,12 @@ import pytest
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.lookups.view_keys import key_of
-from moldau.pipelines.sql.relations import Column, Kind, Relation
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 
 def _table(**types: str) -> Relation:
     columns = tuple(Column(name, kind, is_key=True) for name, kind in types.items())
-    return Relation("t", Kind.TABLE, "t", (*columns, Column("v", "int")))
+    return Relation("t", RelationKind.TABLE, "t", (*columns, Column("v", "int")))
 
 
 @pytest.mark.parametrize(

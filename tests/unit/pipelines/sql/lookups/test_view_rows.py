@@ -7,18 +7,18 @@ import pytest
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.lookups.view_rows import RowReader
-from moldau.pipelines.sql.relations import Column, Kind, Relation
-from moldau.pipelines.views.answers import Row
+from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.views.answers import KeyedRow
 
 KEY = Column("id", "string", is_key=True)
 
 
 def reader(form: str, *columns: Column) -> RowReader:
-    return RowReader(Relation("t", Kind.TABLE, "t", columns, form))
+    return RowReader(Relation("t", RelationKind.TABLE, "t", columns, form))
 
 
-def record(value: bytes) -> Row:
-    return Row({"id": "a"}, value, 1, 7, 0)
+def record(value: bytes) -> KeyedRow:
+    return KeyedRow({"id": "a"}, value, 1, 7, 0)
 
 
 def test_json_in_the_order_of_the_declaration() -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from moldau.pipelines.sql.ports import Result, ResultColumn, Row
+from moldau.pipelines.sql.ports import Result, ResultColumn, ResultRow
 from moldau.pipelines.sql.serving.json_lines import CHUNK_BYTES, answer_lines, plain
 
 
@@ -39,7 +39,7 @@ def test_values(value: object, expected: object) -> None:
 def test_many_rows_go_in_few_pieces_and_rows_are_closed() -> None:
     closed = []
 
-    def batches() -> Iterator[Sequence[Row]]:
+    def batches() -> Iterator[Sequence[ResultRow]]:
         try:
             yield []
             yield [("ž" * 100,)] * 2000

@@ -1,17 +1,17 @@
 """What EXPLAIN says of a plan."""
 
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
-from moldau.pipelines.streams.plan_text import Plan
+from moldau.pipelines.streams.plan_text import SparkPlan
 
 
 def test_a_filter_keeps_nothing() -> None:
-    plan = Plan(("orders",), (), (), updates=False)
+    plan = SparkPlan(("orders",), (), (), updates=False)
     assert describe_plan(plan, "append") == "Spark reads orders, as they grow\nState: none"
 
 
 def test_what_is_kept_and_when_it_is_told() -> None:
     state = ("Aggregate [window]", "TransformWithStateInPySpark", "Join Inner")
-    plan = Plan(("orders", "users", "orders"), state, ("window#1-T10000ms",), updates=False)
+    plan = SparkPlan(("orders", "users", "orders"), state, ("window#1-T10000ms",), updates=False)
     assert describe_plan(plan, "append").splitlines() == [
         "Spark reads orders, users, as they grow",
         (

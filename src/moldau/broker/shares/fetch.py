@@ -1,0 +1,298 @@
+"""A share fetch: waits until there is something to acquire, or its time is up."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from moldau.broker.ports import LoadedPieces, Piece
+from moldau.broker.shares.partition import LedShare
+from moldau.broker.shares.reads import (
+    ColdShareError,
+    ShareRead,
+    cut,
+    find_read,
+    open_content,
+)
+from moldau.broker.shares.sessions import SharedPartition
+from moldau.coordination.refusal import Refusal
+from moldau.kernel.disk import Buffer
+from moldau.kernel.ids import TopicId
+from moldau.protocol.errors import ErrorCode
+from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import Replica
+from moldau.sharing.limits import AcquisitionWish
+from moldau.sharing.share_state import ShareKey
+from moldau.sharing.states import Acquired
+
+if TYPE_CHECKING:
+    from moldau.broker.broker import Broker
+    from moldau.broker.calls import Call
+
+BYTES_OUT_MAX: Final = 256 << 20
+"""How much may be read and not sent yet, for all clients together, as for other fetches."""
+
+
+class ForMember(NamedTuple):
+    """What a member gets of a partition."""
+
+    partition: SharedPartition
+    error: Refusal | None = None
+    acquired: Sequence[Acquired] = ()
+    records: Buffer = b""
+
+
+class Terms(NamedTuple):
+    """How much is wanted, and how long it is waited for."""
+
+    until: float
+    bytes_min: int
+    bytes_max: int
+    wish: AcquisitionWish
+
+
+FetchDone = Callable[[list[ForMember], Callable[[], None] | None], None]
+"""Gets what was found, and what to call when its records are sent."""
+
+
+class ShareFetch:
+    """One member's fetch on its way; something that is parked."""
+
+    __slots__ = (
+        "_broker",
+        "_call",
+        "_group_id",
+        "_is_expired",
+        "_member_id",
+        "_new",
+        "_replicas",
+        "_shares",
+        "_terms",
+        "_then",
+        "_wanted",
+        "is_done",
+        "passed_over",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        call: "Call",
+        group_id: str,
+        member_id: str,
+        wanted: Sequence[SharedPartition],
+        terms: Terms,
+        then: FetchDone,
+    ) -> None:
+        self._broker = broker
+        self._call = call
+        self._group_id = group_id
+        self._member_id = member_id
+        self._wanted = wanted
+        self._terms = terms
+        self._then = then
+        self._shares: dict[LedShare, None] = {}
+        self._replicas: dict[Replica, None] = {}
+        self._new: set[LedShare] = set()
+        """What this fetch is the first to ask for, until it has looked at it in vain."""
+        self.passed_over: set[SharedPartition] = set()
+        """What is new and left for the next fetch."""
+        self._is_expired = False
+        self.is_done = False
+
+    # Waiting.
+
+    def start(self) -> None:
+        """Get what there is, or wait for it."""
+        self._call.on_close = self._leave
+        self._broker.parking.park(self, self._terms.until)
+        self._look()
+
+    def wake(self, replica: Replica) -> None:  # noqa: ARG002 - all are looked at
+        """Take note that a log has more."""
+        self._broker.parking.wake(self)
+
+    def share_changed(self) -> None:
+        """Take note that something was released."""
+        self._broker.parking.wake(self)
+
+    def look_again(self) -> None:
+        """Go on if there is something now."""
+        self._call.attempt(self._look)
+
+    def expire(self) -> None:
+        """Go on with what there is: its time is up, or the broker's."""
+        self._is_expired = True
+        self._call.attempt(self._look)
+
+    def _leave(self) -> None:
+        self._finish()
+
+    def _finish(self) -> None:
+        self.is_done = True
+        self._call.on_close = None
+        for share in self._shares:
+            share.unwatch(self)
+        for replica in self._replicas:
+            replica.unwatch(self)
+
+    @property
+    def _is_late(self) -> bool:
+        return self._is_expired or self._broker.environment.now().monotonic >= self._terms.until
+
+    # Looking.
+
+    def _look(self) -> None:
+        if self.is_done:
+            return
+        led, errors = self._lead()
+        try:
+            reads = self._reads(led)
+        except ColdShareError as error:
+            again = partial(self._call.attempt, self._look)
+            self._broker.logs.warm(error.share.replica.partition, error.cold, again)
+            return
+        size = sum(found.read.extent.length for found in reads if found.read.extent is not None)
+        if reads and (size >= self._terms.bytes_min or errors or self._is_late):
+            self._load(reads, errors, size)
+        elif errors or self._is_late or not led:
+            self._answer(errors, None)
+        else:
+            new = {share for share in self._new if share.partition is None}
+            if reads and len(new) < len(self._new):
+                # The first is not enough: look at all that are ready.
+                self._broker.parking.wake(self)
+            self._new = new
+
+    def _lead(self) -> tuple[list[LedShare], list[ForMember]]:
+        led: list[LedShare] = []
+        errors = []
+        for topic_id, index in self._wanted:
+            try:
+                replica = self._find_replica(topic_id, index)
+            except ReplicaError as error:
+                errors.append(ForMember((topic_id, index), Refusal(error.code, str(error))))
+                continue
+            key = ShareKey(self._group_id, TopicId(topic_id), index)
+            is_new = self._broker.shares.find(key) is None
+            share = self._broker.shares.lead(key, replica)
+            if share.error is not None:
+                share.drop()
+                errors.append(ForMember((topic_id, index), share.error))
+                continue
+            if share not in self._shares:
+                self._shares[share] = None
+                share.watch(self)
+                if is_new:
+                    self._new.add(share)
+            if replica not in self._replicas:
+                self._replicas[replica] = None
+                replica.watch(self)
+            led.append(share)
+        return led, errors
+
+    def _find_replica(self, topic_id: bytes, index: int) -> Replica:
+        topic = self._broker.image.topics.find_by_id(topic_id)
+        if topic is None:
+            raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        return self._broker.replicas.find_leader((topic.name, index))
+
+    def _reads(self, led: Sequence[LedShare]) -> list[ShareRead]:
+        room = min(self._call.room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
+        left = max(0, min(self._terms.bytes_max, room))
+        ready = [share for share in led if share.partition is not None]
+        reads = []
+        # As in Kafka, of the partitions that a fetch is the first to ask for, it gets the first
+        # that is loaded and has records; the others are there for the next fetch.
+        has_new = False
+        self.passed_over = {
+            (share.key.topic_id, share.key.partition) for share in led if share.partition is None
+        }
+        for number, share in enumerate(ready):
+            # All get the same, and those behind what others have no use for.
+            if left <= 0:
+                break
+            if has_new and share in self._new:
+                self.passed_over.add((share.key.topic_id, share.key.partition))
+                continue
+            found = find_read(self._broker, share, left // (len(ready) - number) or 1)
+            if found is not None:
+                assert found.read.extent is not None, "there is something to read"
+                left -= found.read.extent.length
+                reads.append(found)
+                has_new = has_new or share in self._new
+        return reads
+
+    # Reading.
+
+    def _load(self, reads: Sequence[ShareRead], errors: list[ForMember], size: int) -> None:
+        pieces = []
+        for found in reads:
+            assert found.read.extent is not None, "there is something to read"
+            found.share.is_read = True
+            pieces.append(Piece(found.share.replica.partition, found.read.extent))
+        self._broker.fetch_bytes_out += size
+
+        def loaded(outcome: LoadedPieces) -> None:
+            for found in reads:
+                found.share.is_read = False
+            self._call.attempt(partial(self._loaded, reads, errors, size, outcome))
+
+        self._broker.logs.load(pieces, loaded)
+
+    def _loaded(
+        self, reads: Sequence[ShareRead], errors: list[ForMember], size: int, loaded: LoadedPieces
+    ) -> None:
+        def release() -> None:
+            self._broker.fetch_bytes_out -= size
+            if loaded.release is not None:
+                loaded.release()
+
+        if self.is_done:
+            # The peer went meanwhile: it gets nothing, and others that waited may have it.
+            release()
+            for found in reads:
+                found.share.wake()
+            return
+        try:
+            fetched = self._acquire(reads, loaded.contents)
+        except BaseException:
+            release()
+            raise
+        if fetched or errors or self._is_late:
+            self._answer([*fetched, *errors], release)
+        else:
+            # All that was read is not for the group, as of a transaction that was aborted.
+            release()
+            self._broker.parking.wake(self)
+
+    def _acquire(
+        self, reads: Sequence[ShareRead], contents: Sequence[Buffer | None]
+    ) -> list[ForMember]:
+        left = self._terms.wish.records_max
+        now = self._broker.environment.now().monotonic
+        fetched = []
+        for found, data in zip(reads, contents, strict=True):
+            share = found.share
+            if data is None or left <= 0 or not share.is_current:
+                share.wake()
+                continue
+            content = open_content(found, data)
+            acquired = found.partition.acquire(
+                self._member_id,
+                content.fetched,
+                wish=self._terms.wish._replace(records_max=left),
+                limits=share.limits(),
+                now=now,
+            )
+            share.changed()
+            if acquired:
+                left -= sum(last - first + 1 for first, last, _ in acquired)
+                records = cut(data, content.batches, acquired)
+                share.replica.traffic.bytes_out += len(records)
+                partition = (share.key.topic_id, share.key.partition)
+                fetched.append(ForMember(partition, None, acquired, records))
+        return fetched
+
+    def _answer(self, fetched: list[ForMember], release: Callable[[], None] | None) -> None:
+        self._finish()
+        self._then(fetched, release)
