@@ -38,14 +38,14 @@ AnyResponse = TypeVar("AnyResponse", bound=Message)
 # The last versions that name topics by their names.
 CREATE_TOPICS, FETCH, LIST_OFFSETS, PRODUCE = 7, 12, 10, 12
 LATEST = -1
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until something holds: Kafka's brokers follow what its controller has answered."""
     deadline = time.monotonic() + SECONDS_MAX
     while not condition():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, f"not so after {SECONDS_MAX} s: {condition}"
         time.sleep(0.02)
 
 
