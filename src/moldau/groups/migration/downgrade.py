@@ -2,7 +2,7 @@
 
 from moldau.coordination.command import Ticket
 from moldau.coordination.decision import Decision, UnaskedDecision
-from moldau.groups.classic.decision_builder import DecisionBuilder as ClassicDraft
+from moldau.groups.classic.decision_builder import DecisionBuilder
 from moldau.groups.classic.group import CONSUMER
 from moldau.groups.classic.member import ClassicMember
 from moldau.groups.classic.membership import ClassicGroupState, ClassicMembers
@@ -51,7 +51,7 @@ def try_downgrade(
         shelf.consumers.forget(group.group_id, member_id)
     shelf.consumers.forget_group(group.group_id)
     shelf.forming[group.group_id] = membership
-    draft = ClassicDraft(shelf, group.group_id, membership, now)
+    draft = DecisionBuilder(shelf, group.group_id, membership, now)
     for each in membership.members.values():
         draft.renew(each)
     if waiting is not None:
