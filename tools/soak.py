@@ -75,7 +75,11 @@ PROOFS = (
     Proof(
         "properties of the unit tests",
         ("tests/unit",),
-        {"MOLDAU_PROPERTY_EXAMPLES": "1000", "MOLDAU_EXAMPLES": "50"},
+        {
+            "MOLDAU_PROPERTY_EXAMPLES": "1000",
+            "MOLDAU_EXAMPLES": "50",
+            "MOLDAU_SWAP_SEEDS": "20",
+        },
         "broker",
     ),
     Proof(

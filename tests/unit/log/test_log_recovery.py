@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau._native.records import read_batches
@@ -120,7 +120,6 @@ def test_after_a_crash_the_unsynced_tail_is_there() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_segment_cut_anywhere_in_the_tail_keeps_what_is_whole(data: st.DataObject) -> None:
     log = filled(count=12)
     before = everything(log)
@@ -261,7 +260,6 @@ def test_a_cut_that_the_crash_has_undone_leaves_the_old_log() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_bit_flipped_in_the_tail_ends_the_log_and_sets_the_rest_aside(
     data: st.DataObject,
 ) -> None:

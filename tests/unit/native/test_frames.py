@@ -59,7 +59,6 @@ def split(data: bytes, start: int = 0, **limits: int) -> tuple[list[Frame], int]
 # Frames.
 
 
-@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(
@@ -258,7 +257,7 @@ def parse(data: bytes) -> ProduceRequest:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_produce_is_read_as_the_codec_reads_it(version: int, data: st.DataObject) -> None:
     body = data.draw(produce_requests(version)).encode(version)
     assert parse(frame_of(body, version=version)) == ProduceRequest.decode(body, version)
@@ -266,7 +265,7 @@ def test_produce_is_read_as_the_codec_reads_it(version: int, data: st.DataObject
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_damaged_produce_is_refused_where_the_codec_refuses_it(
     version: int, data: st.DataObject
 ) -> None:
@@ -355,7 +354,7 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(
     name=st.text(max_size=300) | st.just("n" * 32_767),
     topic_id=st.binary(min_size=16, max_size=16),

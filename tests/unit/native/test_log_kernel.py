@@ -1,7 +1,7 @@
 """The log kernel: a segment's end, the search for offsets, the scan after a crash."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau._native.log import Ordinary, Tail, assign, find_batch
@@ -45,7 +45,6 @@ counts = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
 
 @given(counts, st.data())
-@settings(max_examples=80, deadline=None)
 def test_a_scan_in_any_chunks_finds_what_staging_found(numbers: list[int], data) -> None:
     segment = segment_of(numbers)
     batches = read_batches(segment)
@@ -68,7 +67,6 @@ def test_a_scan_in_any_chunks_finds_what_staging_found(numbers: list[int], data)
 
 
 @given(counts, st.data())
-@settings(max_examples=80, deadline=None)
 def test_a_scan_stops_before_the_first_batch_that_is_not_whole(numbers: list[int], data) -> None:
     segment = segment_of(numbers)
     end = data.draw(st.integers(0, len(segment)))
@@ -117,7 +115,6 @@ def test_an_epoch_that_goes_back_is_stale() -> None:
 
 
 @given(counts, st.integers(0, 130), st.integers(27, 400))
-@settings(max_examples=80, deadline=None)
 def test_finding_an_offset_window_by_window(numbers: list[int], offset: int, window: int) -> None:
     segment = segment_of(numbers)
     expected = next((b for b in read_batches(segment) if b.last_offset >= offset), None)

@@ -44,7 +44,7 @@ def seal(batch: bytearray) -> bytearray:
 
 @pytest.mark.parametrize("codec", Codec)
 @given(rows=st.lists(fields, min_size=1, max_size=8), base_offset=st.integers(0, 2**60))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_records_come_back(codec: Codec, rows: list[Any], base_offset: int) -> None:
     records = numbered(rows, base_offset)
     data = build_batch(

@@ -77,7 +77,7 @@ def expected(magic: int, rows: Sequence[Any]) -> list[tuple[int, bytes | None, b
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
 @given(rows=rows, first_offset=st.integers(1, 2**60))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_message_sets_are_read(
     magic: int, codec: Codec, rows: list[Any], first_offset: int
 ) -> None:
@@ -91,7 +91,7 @@ def test_message_sets_are_read(
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
 @given(rows=rows, first_offset=st.integers(0, 2**60))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_message_sets_become_one_batch(
     magic: int, codec: Codec, rows: list[Any], first_offset: int
 ) -> None:

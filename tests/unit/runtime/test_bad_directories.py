@@ -1,10 +1,13 @@
 """Every way in which a log directory can be bad: one clear line, and nothing else is touched."""
 
 import asyncio
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,7 +34,16 @@ CHECKPOINTS = (
 
 
 def fill(root: Path, *, is_crash: bool, is_checkpointed: bool = True) -> list[bytes]:
-    """Write two partitions; return the first one's segments."""
+    """Have two partitions written; return the first one's segments."""
+    shutil.copytree(written(is_crash, is_checkpointed), root, dirs_exist_ok=True)
+    return [path.read_bytes() for path in sorted((root / "t-0").glob("*.log"))]
+
+
+@cache
+def written(is_crash: bool, is_checkpointed: bool) -> Path:
+    """Write a directory once; tests take copies of it."""
+    root = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, root)
 
     async def run():
         broker = Broker()
@@ -52,7 +64,7 @@ def fill(root: Path, *, is_crash: bool, is_checkpointed: bool = True) -> list[by
                 await place.checkpoint(everything=True)
 
     asyncio.run(run())
-    return [path.read_bytes() for path in sorted((root / "t-0").glob("*.log"))]
+    return root
 
 
 class Opened:

@@ -93,6 +93,7 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && touch "$2"; shift; done
 """
 
 
+@pytest.mark.long
 def test_each_kernel_is_named_when_it_is_compiled(tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
     compiler.write_text(COMPILER)
