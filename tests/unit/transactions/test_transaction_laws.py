@@ -39,7 +39,7 @@ from moldau.transactions.transaction import EPOCH_MAX
 from tests.unit.log.logs import TestLog, batch_of
 from tests.unit.transactions.transaction_world import TransactionWorld
 
-SEEDS = int(os.environ.get("MOLDAU_TRANSACTION_LAW_SEEDS", "24"))
+SEEDS = int(os.environ.get("MOLDAU_TRANSACTION_LAW_SEEDS", "60"))
 STEPS = 300
 IDS = ("one", "two")
 TIMEOUT_S = 40.0
