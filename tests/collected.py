@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-_left_out = pytest.StashKey[list[str]]()
+_left_out = pytest.StashKey[list[pytest.Item]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     """Note what a stage leaves to another one."""
     if items:
-        items[0].config.stash[_left_out] += [item.nodeid for item in items]
+        items[0].config.stash[_left_out] += items
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,5 +29,6 @@ def pytest_collection_modifyitems(
     yield
     path = os.environ.get("MOLDAU_TEST_LIST")
     if path and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
-        lists = {"chosen": [i.nodeid for i in items], "left_out": config.stash[_left_out]}
+        others = [each for each in config.stash[_left_out] if not each.get_closest_marker("soak")]
+        lists = {"chosen": [i.nodeid for i in items], "left_out": [i.nodeid for i in others]}
         Path(path).write_text(json.dumps(lists))

@@ -209,14 +209,13 @@ def spark_options() -> str:
 
 
 def main() -> None:
-    """Have all of it."""
+    """Have all of it, but for the older PySpark: only `make soak` runs that."""
     spark_connector()
     for program in CLASSPATHS:
         java_classpath(program)
     kafkajs()
     franz_go()
     franz_go("./copier")
-    older_python()
     # It starts a node, as tests do.
     from tests.conformance.apache_kafka import shared_classes  # noqa: PLC0415
 

@@ -219,6 +219,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "other Sparks: a cluster, Connect and the oldest PySpark",
+        ("tests/spark/test_masters.py",),
+        {},
+        "pipelines",
+    ),
+    Proof(
         "Nexmark's queries",
         ("tests/spark/nexmark",),
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},

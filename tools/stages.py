@@ -37,15 +37,21 @@ LINT = (
 )
 
 TESTS = {
-    "unit": (*TWO_WORKERS, "-q", "-m", "not long and not alone", "tests/unit"),
+    "unit": (*TWO_WORKERS, "-q", "-m", "not long and not alone and not soak", "tests/unit"),
     "peers": (
         *TWO_WORKERS,
-        *("-q", "-m", "not alone and (long or not unit)", "--ignore=tests/spark", "tests"),
+        *(
+            "-q",
+            "-m",
+            "not alone and not soak and (long or not unit)",
+            "--ignore=tests/spark",
+            "tests",
+        ),
     ),
-    "spark": (*TWO_WORKERS, "-q", "-m", "not alone", "tests/spark"),
-    "alone": ("-q", "-m", "alone", "tests"),
+    "spark": (*TWO_WORKERS, "-q", "-m", "not alone and not soak", "tests/spark"),
+    "alone": ("-q", "-m", "alone and not soak", "tests"),
 }
-"""Together they choose every test, each once; the last one sees all files."""
+"""Together they choose every test but those of soak, each once; the last one sees all files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def collect(tree: Path) -> Ids:
     soak: set[str] = set()
     for tests, environment in proofs:
         soak |= _collected(tree, tests, environment)
-    return Ids(_collected(tree, ["tests"], {}), frozenset(soak))
+    return Ids(_collected(tree, ["-m", "not soak", "tests"], {}), frozenset(soak))
 
 
 def main(arguments: list[str]) -> int:

@@ -6,6 +6,7 @@ The format is not registered: Spark finds it where the package is installed.
 """
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +41,9 @@ def main(master: str, servers: str, topic: str, directory: str) -> None:
         session = get_session("on-master")
         session.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     else:
-        session = get_session("on-master", master)
+        # Executors start as quickly as this driver does.
+        quick = {"spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"]}
+        session = get_session("on-master", master, quick)
     where = {"kafka.bootstrap.servers": servers}
 
     def louder(rows: "DataFrame") -> "DataFrame":

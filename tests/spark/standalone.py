@@ -11,6 +11,7 @@ from typing import TypeVar
 from pyspark.find_spark_home import _find_spark_home
 
 from moldau.pipelines.java import use_java
+from tools.peers import spark_options
 
 T = TypeVar("T")
 
@@ -48,7 +49,12 @@ def _daemon(folder: Path, main: str, *options: str) -> Iterator[Path]:
             [*command, "--host", HOST, "--port", "0", *options],
             stdout=out,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "512m"},
+            env=os.environ
+            | {
+                "SPARK_LOCAL_IP": HOST,
+                "SPARK_DAEMON_MEMORY": "512m",
+                "SPARK_DAEMON_JAVA_OPTS": spark_options(),
+            },
         )
     try:
         _wait(lambda: _has_started(process, log), log)

@@ -164,6 +164,7 @@ def test_each_window_is_written_once(orders: Orders, seed: int, tmp_path: Path) 
     assert Counter(orders.found()) == Counter(orders.expected(closed=True).items())
 
 
+@pytest.mark.soak
 def test_the_last_change_of_each_window_is_its_total(
     orders: Orders, seed: int, tmp_path: Path
 ) -> None:

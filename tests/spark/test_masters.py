@@ -59,6 +59,7 @@ def test_spark_connect(broker: Broker, topic: str, tmp_path: Path) -> None:
     assert found == {"session": CONNECT, "version": pyspark.__version__}
 
 
+@pytest.mark.soak
 def test_the_oldest_pyspark(broker: Broker, topic: str, tmp_path: Path) -> None:
     found = check_on("local[2]", broker, topic, tmp_path, older_python())
     assert str(found["version"]).startswith(OLDER_SPARK)

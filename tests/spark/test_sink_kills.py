@@ -16,8 +16,8 @@ from tests.spark.drivers import run_driver
 from tests.spark.reading import open_transactions, read_values
 
 HALF_ENDED = "commit_half_ended"
-SAMPLE = ("task_after_flush", HALF_ENDED)
-SAMPLE_OF_TIMEOUTS = ("commit_after_decision", HALF_ENDED)
+SAMPLE = ("task_after_flush",)
+SAMPLE_OF_TIMEOUTS = (HALF_ENDED,)
 ALL = "MOLDAU_SINK_POINTS" in os.environ
 
 
