@@ -79,11 +79,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> GroupSche
     return GroupScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark unit tests, before `-m` looks at the marks."""
+    if item.nodeid.startswith("tests/unit/"):
+        item.add_marker("unit")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark unit tests, and put the longest groups first."""
-    for item in items:
-        if item.nodeid.startswith("tests/unit/"):
-            item.add_marker("unit")
+    """Put the longest groups first."""
     places = {group: place for place, group in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(group_of(item.nodeid), len(places)))
