@@ -80,7 +80,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> GroupSche
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark unit tests, before `-m` looks at the marks."""
+    """Mark unit tests, before a stage chooses by marks."""
     if item.nodeid.startswith("tests/unit/"):
         item.add_marker("unit")
 
