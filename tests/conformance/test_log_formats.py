@@ -167,7 +167,7 @@ class Script:
         kind = self.chance.random()
         if kind < 0.1:
             self.high_watermark = self.chance.randint(self.high_watermark, self.end_offset)
-            self.producers.acknowledge(Offset(self.high_watermark))
+            self.producers.note_committed(Offset(self.high_watermark))
             self.lines.append(f"acknowledge {self.high_watermark}")
             self.conclude("")
         elif kind < 0.25:

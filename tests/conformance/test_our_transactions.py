@@ -23,7 +23,7 @@ from moldau.client.errors import (
     TransactionStateError,
 )
 from moldau.client.group_metadata import CommittedOffset, GroupMetadata
-from moldau.client.outbox_events import ProducerIdentity
+from moldau.client.outbox_events import OutboxProducer
 from moldau.client.producer import Producer
 from moldau.client.transactional import PreparedTransaction
 from moldau.kernel.ids import TopicPartition
@@ -390,7 +390,7 @@ def test_an_administrator_sees_open_transactions_and_fences_their_producers(
         assert isinstance(absent, KafkaError)
         assert absent.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
         fenced = admin.fence_producers([topic])[topic]
-        assert isinstance(fenced, ProducerIdentity)
+        assert isinstance(fenced, OutboxProducer)
         assert (fenced.producer_id, fenced.epoch > found.producer_epoch) == (
             found.producer_id,
             True,

@@ -18,8 +18,8 @@ FIRST = ServiceOwner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
 SECOND = ServiceOwner("bridge", 22, "http://127.0.0.1:2", 1_767_225_601_000)
 HOLDER = """
 import sys
-from moldau.pipelines.sql.catalog.ownership import Owner, Ownership
-owner = Owner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
+from moldau.pipelines.sql.catalog.ownership import Ownership, ServiceOwner
+owner = ServiceOwner("castle", 11, "http://127.0.0.1:1", 1_767_225_600_000)
 with Ownership(sys.argv[1], "default", owner, session_timeout_ms=6000):
     print("has it", flush=True)
     sys.stdin.read()
