@@ -14,7 +14,7 @@ from tests.spark.nexmark.oracle import ORACLE
 from tests.spark.nexmark.site import QUERIES, Site, bids_in_time
 from tests.spark.reading import read
 
-EVENTS = int(os.environ.get("MOLDAU_NEXMARK_EVENTS", "20000"))
+EVENTS = int(os.environ.get("MOLDAU_NEXMARK_EVENTS", "8000"))
 SEED = 20
 UPSERTED = ("q4", "q6")
 
