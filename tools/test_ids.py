@@ -36,11 +36,19 @@ class Ids:
     soak: frozenset[str]
 
 
-def vanished(before: Ids, after: Ids) -> list[str]:
-    """Return the tests that were run by `make test` or `make soak`, and are by neither now."""
+def vanished(before: Ids, after: Ids, files: Mapping[str, str]) -> list[str]:
+    """Return the tests that were run by `make test` or `make soak`, and are by neither now.
+
+    `files` has the new names of files that have been renamed.
+    """
     known = after.test | after.soak
-    old = before.test | before.soak
-    return sorted(each for each in old - known if RENAMED.get(each) not in known)
+
+    def is_known(each: str) -> bool:
+        file, _, name = each.partition("::")
+        moved = f"{files.get(file, file)}::{name}"
+        return moved in known or RENAMED.get(each) in known
+
+    return sorted(each for each in before.test | before.soak if not is_known(each))
 
 
 def astray(stages: Mapping[str, Iterable[str]], everything: Iterable[str]) -> list[str]:
@@ -76,7 +84,7 @@ def main(arguments: list[str]) -> int:
     with _tree_of(revision) as tree:
         before = collect(tree)
     after = collect(ROOT)
-    found = vanished(before, after)
+    found = vanished(before, after, _renamed_files(revision))
     print("\n".join(f"vanished: {each}" for each in found))
     print(
         f"test: {len(before.test)} before, {len(after.test)} now; soak: {len(before.soak)} before, "
@@ -84,6 +92,13 @@ def main(arguments: list[str]) -> int:
         f"vanished: {len(found)}"
     )
     return bool(found)
+
+
+def _renamed_files(revision: str) -> dict[str, str]:
+    command = ("git", "-C", str(ROOT), "diff", "-M", "--diff-filter=R", "--name-status", revision)
+    done = subprocess.run([*command, "--", "tests"], capture_output=True, text=True, check=True)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {before: after for _, before, after in rows}
 
 
 @contextmanager

@@ -14,12 +14,17 @@ def ids(test: str, soak: str = "") -> Ids:
 
 
 def test_what_is_in_neither_has_vanished() -> None:
-    assert vanished(ids("a b c", "d e"), ids("a d", "c")) == ["b", "e"]
+    before, after = ids("t::a t::b t::c", "t::d t::e"), ids("t::a t::d", "t::c")
+    assert vanished(before, after, {}) == ["t::b", "t::e"]
+
+
+def test_a_file_with_another_name_has_the_same_tests() -> None:
+    assert vanished(ids("t::a t::b"), ids("u::a"), {"t": "u"}) == ["t::b"]
 
 
 def test_a_test_with_another_name_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_ids, "RENAMED", {"a": "z", "b": "y"})
-    assert vanished(ids("a b"), ids("z")) == ["b"]
+    monkeypatch.setattr(test_ids, "RENAMED", {"t::a": "t::z", "t::b": "t::y"})
+    assert vanished(ids("t::a t::b"), ids("t::z"), {}) == ["t::b"]
 
 
 def write(folder: Path, **stages: str) -> None:
