@@ -19,7 +19,7 @@ demo: python  ## Install, with Spark, and see a pipeline at work for a minute
 	@$(INSTALL) demo
 	@$(BIN)/moldau demo
 
-check: python  ## Format, lint, types, layers, tidiness and unit tests, in 90 seconds
+check: python  ## Format, lint, types, layers, tidiness and unit tests
 	@$(INSTALL) dev
 	@$(STAGES) lint unit
 
