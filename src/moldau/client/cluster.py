@@ -96,9 +96,13 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    async def close(self) -> None:
-        """Hang up everywhere."""
+    def release(self) -> None:
+        """Be of no use to the client any more, whose own the connections are."""
         self.hang_up()
+
+    async def close(self) -> None:
+        """Release it, and let connections that this closes be closed."""
+        self.release()
         await asyncio.sleep(0)  # transports close in the loop's next turn
 
     # Connections.
