@@ -19,6 +19,7 @@ from moldau.client.settings import ClientSettings, load
 from moldau.client.shared_cluster import SharedCluster
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.connector.opening import open_client
+from moldau.pipelines.connector.worker_memory import settle
 
 KEPT_MAX: Final = 8
 """Of clusters or settings, or of threads that use the same ones at once."""
@@ -85,6 +86,7 @@ def kept_clients(config: Mapping[str, str]) -> Iterator[KeptClients]:
         clients.close()
         raise
     _give_back(key, clients)
+    settle()
 
 
 def _take(key: _Key) -> KeptClients | None:
