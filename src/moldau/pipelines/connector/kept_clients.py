@@ -53,9 +53,9 @@ class KeptClients:
         name = Consumer, frozenset(config.items())
         return self.keep(name, lambda: Consumer(config=config, cluster=self.cluster))
 
-    def producer(self, config: Mapping[str, Any], **settings: object) -> Producer:
+    def producer(self, config: Mapping[str, object], **settings: object) -> Producer:
         """Return a new producer, which must be closed: one that writes is never kept."""
-        return Producer(config=config, cluster=self.cluster, **settings)
+        return Producer(None, config=config, cluster=self.cluster, **settings)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Have something done in the clients' loop."""
@@ -104,8 +104,8 @@ def _give_back(key: _Key, clients: KeptClients) -> None:
         spare = own[: max(0, len(own) - KEPT_MAX)]
         for each in spare:
             _idle.remove(each)
-    for _, each in spare:
-        each.close()
+    for _, unused in spare:
+        unused.close()
 
 
 def _begin_anew() -> None:
