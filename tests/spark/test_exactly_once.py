@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from moldau import Admin, Producer, TopicPartition
 from moldau.testing.broker import Broker
+from tests.spark.counting import connections_accepted
 from tests.spark.crashing_sink import POINTS, TASK_FAILURE
 from tests.spark.drivers import Driver
 from tests.spark.queries import fill
@@ -32,6 +33,8 @@ BATCH_RECORDS = 200
 PARTITIONS = 2
 USERS = 12
 START = 1_700_000_000
+CONNECTIONS_MAX = 40
+"""Twice what a handful of processes opens; clients that were made anew would open 13 a batch."""
 LATER = 1_000
 """Seconds behind the last order, when every window before it is over."""
 
@@ -202,13 +205,14 @@ def test_of_two_drivers_on_one_checkpoint_one_stops(orders: Orders, tmp_path: Pa
     assert Counter(orders.found()) == Counter(orders.expected(closed=True).items())
 
 
-def test_batches_leave_no_transactional_ids(
+def test_batches_leave_no_transactional_ids_and_connect_no_more(
     spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
 ) -> None:
     servers = broker.bootstrap_servers
     for name in (topic, f"{topic}-out"):
         broker.create_topic(name)
     fill(broker, topic, range(BATCHES))
+    accepted = connections_accepted(broker)
     rows = (
         spark.readStream.format("moldau")
         .options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="1")
@@ -225,6 +229,8 @@ def test_batches_leave_no_transactional_ids(
     query.awaitTermination()
     assert query.lastProgress is not None
     assert query.lastProgress.batchId == BATCHES - 1
+    # Of each process that plans, reads, writes or ends batches, however many there are of these.
+    assert connections_accepted(broker) - accepted <= CONNECTIONS_MAX
     assert len(read(servers, f"{topic}-out")) == BATCHES
     with Admin(servers) as admin:
         ids = [each.transactional_id for each in admin.list_transactions()]
