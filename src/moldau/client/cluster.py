@@ -78,6 +78,8 @@ class Cluster:
         self.cluster_id: str | None = None
         self.controller_id = NO_LEADER
         self.nodes: dict[int, Node] = {}
+        self.coordinators: dict[tuple[int, str], int] = {}
+        """The nodes that coordinate keys, by kind and name; see `CoordinatorLookup`."""
         self._addresses = addresses_of(settings.bootstrap_servers)
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._connections: dict[tuple[str, int, str], Connection] = {}
