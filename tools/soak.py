@@ -191,6 +191,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "model of a worker's copy of the ledger",
+        ("tests/unit/pipelines/connector/test_ledger_copy.py",),
+        {"MOLDAU_LEDGER_SEEDS": "20000"},
+        "pipelines",
+    ),
+    Proof(
         "the Spark sink, killed at every point",
         ("tests/spark/test_sink_kills.py",),
         {"MOLDAU_SINK_POINTS": "all"},
