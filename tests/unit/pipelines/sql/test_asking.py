@@ -1,6 +1,7 @@
 """Whoever asks, and goes."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_an_engine_that_is_done_is_left_alone() -> None:
 
 def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(asking.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: now[0]))
     told: list[tuple[int, int | None]] = []
     asker = Asker(lambda done, total: told.append((done, total)))
     asker.progress(1)
