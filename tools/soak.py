@@ -219,8 +219,8 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
-        "other Sparks: a cluster, Connect and the oldest PySpark",
-        ("tests/spark/test_masters.py",),
+        "other Sparks: a cluster, Connect, spark-submit and the oldest PySpark",
+        ("tests/spark/test_masters.py", "tests/spark/test_app_launchers.py"),
         {},
         "pipelines",
     ),

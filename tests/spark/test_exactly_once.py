@@ -24,9 +24,9 @@ from tests.spark.queries import fill
 from tests.spark.reading import open_transactions, read
 from tests.spark.windowed_totals import WINDOW_SECONDS
 
-KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "2"))
+KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "1"))
 RESTARTS = int(os.environ.get("MOLDAU_PIPELINE_RESTARTS", "1"))
-BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "20"))
+BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "6"))
 SECONDS_MAX = 600
 BATCH_RECORDS = 200
 PARTITIONS = 2
@@ -182,6 +182,7 @@ def test_the_last_change_of_each_window_is_its_total(
     assert dict(orders.found()) == orders.expected(closed=False)
 
 
+@pytest.mark.soak
 def test_of_two_drivers_on_one_checkpoint_one_stops(orders: Orders, tmp_path: Path) -> None:
     orders.send(batches=4)
     with (

@@ -1,5 +1,9 @@
 """The session that pipelines start: on what there is, quiet, and one per process."""
 
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,6 +20,16 @@ def test_the_active_session_is_used(spark: SparkSession) -> None:
 def test_another_master_than_the_active_one_is_refused(spark: SparkSession) -> None:
     with pytest.raises(PipelineError, match=r"master=local\[7\]: there is .* on local\[2\]; stop"):
         get_session("another", "local[7]")
+
+
+def test_workers_are_forked_with_the_connector_imported(spark: SparkSession) -> None:
+    def names(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        found = "moldau.pipelines.connector.sink.stream_writer" in sys.modules
+        for batch in batches:
+            yield pa.record_batch({"found": [found] * len(batch)})
+
+    rows = spark.range(1).mapInArrow(names, "found boolean")
+    assert [row.found for row in rows.collect()] == [True]
 
 
 def test_an_error_is_said_once_by_the_exception(
