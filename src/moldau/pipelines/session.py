@@ -1,5 +1,6 @@
 """The Spark session that pipelines run in: the one that is there, or a local one, quiet."""
 
+import atexit
 import os
 import sys
 from collections.abc import Mapping
@@ -13,11 +14,13 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.java import use_java
 from moldau.pipelines.shared_source import share_source
 from moldau.pipelines.spark_version import check_pyspark
+from moldau.pipelines.worker_server import SOCKET, WorkerServer
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # Starts workers a second earlier, where their Spark is the one that is installed beside us.
 _QUICK_PYTHON: Final = Path(__file__).parent / "worker/python"
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
+_worker_server: WorkerServer | None = None
 
 
 def get_session(
@@ -66,8 +69,19 @@ def _choose_python(master: str | None) -> None:
     # Not for other machines, nor for another Spark than the one that is installed here.
     if is_local and not {"PYSPARK_GATEWAY_PORT", "SPARK_HOME"} & os.environ.keys():
         os.environ |= {"PYSPARK_PYTHON": quick, "MOLDAU_PYTHON": sys.executable}
+        _start_worker_server()
     else:
         os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def _start_worker_server() -> None:
+    """Have one server for all sessions of this process, where a fork is safe."""
+    global _worker_server  # noqa: PLW0603 - of the process
+    if sys.platform != "linux" or (_worker_server is not None and _worker_server.is_running):
+        return
+    _worker_server = WorkerServer()
+    atexit.register(_worker_server.stop)
+    os.environ[SOCKET] = _worker_server.path
 
 
 def _check_master(active: SparkSession, master: str | None) -> None:
