@@ -4,7 +4,6 @@ Tests of one file stay together, because they share fixtures. Files that share s
 are one group. With two workers, a long group that comes last would leave the other one idle.
 """
 
-import gc
 from typing import Final
 
 import pytest
@@ -95,9 +94,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest groups first."""
     places = {group: place for place, group in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(group_of(item.nodeid), len(places)))
-
-
-def pytest_collection_finish() -> None:
-    """Keep the collector from walking the tests and all that they import, again and again."""
-    gc.collect()
-    gc.freeze()
