@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
-from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.queries import AsOf
-from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
@@ -135,9 +133,8 @@ class Question:
             guesses = dict.fromkeys(each.guess for each in self.wanted)
             raise NoColumnError(f"{error}{''.join(guesses)}") from None
 
-    def _source(self, node: exp.Table, alias: str) -> FromSource:
-        name = ".".join(part.name for part in node.parts)
-        as_of = read_as_of(node) or self._as_of.get(name.lower())
+    def _source(self, name: str, written: AsOf | None, alias: str) -> FromSource:
+        as_of = written or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
         if key not in self._wanted:
             known = self._catalog.get(name.lower())

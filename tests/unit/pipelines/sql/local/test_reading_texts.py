@@ -9,6 +9,7 @@ from sqlglot import exp
 from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_date, read_timestamp
@@ -107,7 +108,7 @@ def test_a_key_twice_in_a_map_is_for_spark() -> None:
 def as_of(words: str) -> AsOf | None:
     table = parse(f"SELECT * FROM t {words}").find(exp.Table)
     assert table is not None
-    return read_as_of(table)
+    return read_as_of(ParsedNode(table))
 
 
 def test_as_of() -> None:
