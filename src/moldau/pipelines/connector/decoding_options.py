@@ -14,6 +14,7 @@ from moldau.pipelines.decoding.batches import (
     decode_batch,
 )
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
+from moldau.pipelines.decoding.epochs import UNITS, EpochDecoder, check_epoch
 from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
 from moldau.pipelines.errors import OptionError
@@ -24,6 +25,7 @@ _DETAILS: Final = {
     "writerSchema": ("avro",),
     "message": ("protobuf",),
     "header": ("avro", "protobuf"),
+    "epoch": ("long", "avro", "protobuf"),
 }
 
 
@@ -89,7 +91,7 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
     if name == "raw":
         return None
     try:
-        return make_decoder(
+        decoder = make_decoder(
             name,
             details.get("schema"),
             writer_schema=details.get("writerSchema"),
@@ -98,3 +100,20 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
         )
     except SchemaError as error:
         raise OptionError(f"options {column}.format={name}, {column}.schema: {error}") from error
+    epoch = details.get("epoch")
+    return decoder if epoch is None else _with_epoch(column, decoder, epoch)
+
+
+def _with_epoch(column: str, decoder: Decoder, text: str) -> Decoder:
+    """Return a decoder that makes a time of a number: `ms` of the value, `at ms` of a field."""
+    field, _, unit = text.rpartition(" ")
+    if unit not in UNITS:
+        raise OptionError(
+            f"option {column}.epoch={text}: a unit is wanted ({', '.join(UNITS)}), with the name "
+            "of a field before it where the value has fields"
+        )
+    try:
+        check_epoch(decoder, field or None)
+    except SchemaError as error:
+        raise OptionError(f"option {column}.epoch={text}: {error}") from None
+    return EpochDecoder(decoder, unit, field or None)
