@@ -14,7 +14,8 @@ from moldau.pipelines.decoding.batches import (
     decode_batch,
 )
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
-from moldau.pipelines.decoding.epochs import UNITS, EpochDecoder, check_epoch
+from moldau.pipelines.decoding.epoch_decoder import EpochDecoder, check_epoch
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
 from moldau.pipelines.errors import OptionError

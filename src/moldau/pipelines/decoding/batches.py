@@ -1,5 +1,6 @@
 """A source's batch with its keys and values decoded, or with what does not decode."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
@@ -14,6 +15,10 @@ AS_THEY_CAME: Final = ("only", "mark")
 """With these, records stay as they came."""
 WITH_REASONS: Final = (*AS_THEY_CAME, "note")
 REASON: Final = pa.field("reason", pa.string())
+
+
+IS_DECODE_ERROR: Final = re.compile(r"topic .+, partition \d+, offset \d+ does not decode: ")
+"""How `failure` begins."""
 
 
 class DecodeError(PipelineError):
@@ -70,6 +75,6 @@ def failure(topic: str, partition: int | str, offset: int | str, reason: str) ->
     """Return what a user reads about a record that does not decode."""
     return (
         f"topic {topic}, partition {partition}, offset {offset} does not decode: {reason}; "
-        f"mend the format or schema, or leave such records out: decodeErrors=skip, "
-        "on_error in an app"
+        "mend the format or schema, or leave such records out: on_error=skip in an app or in "
+        "CREATE ... WITH, decodeErrors=skip in the connector"
     )

@@ -11,13 +11,9 @@ from pyspark.sql.types import StringType, StructType
 from moldau.pipelines.decoding.batches import AS_THEY_CAME, REASON, OnDecodingError, failure
 from moldau.pipelines.decoding.decode_counts import Counted, count_undecodable, leave_out
 from moldau.pipelines.decoding.decoder import SchemaError
+from moldau.pipelines.decoding.epoch_columns import epoch_time
 from moldau.pipelines.decoding.epochs import Epoch
-from moldau.pipelines.decoding.json_reasons import (
-    epoch_reason,
-    epoch_time,
-    wrong_field_reason,
-    year_reasons,
-)
+from moldau.pipelines.decoding.json_reasons import epoch_reason, wrong_field_reason, year_reasons
 from moldau.pipelines.decoding.reasons import EMPTY, NOT_UTF8
 from moldau.pipelines.decoding.spark_types import words_of
 

@@ -106,6 +106,8 @@ class QueryPlan:
     event_time: str | None = None
     """The column of the result that has the time, for those who read it."""
     watermark: str | None = None
+    event_time_unit: str | None = None
+    """Of a time that records have as a number."""
 
 
 class Runner(Protocol):

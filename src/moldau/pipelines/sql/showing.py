@@ -98,8 +98,11 @@ def _properties(snapshot: CatalogSnapshot, definition: Definition) -> Iterator[R
     yield ("format", relation.format)
     if relation.event_time is not None:
         yield ("event_time", relation.event_time)
+    if relation.event_time_unit is not None:
+        yield ("event_time_unit", relation.event_time_unit)
     if relation.watermark is not None:
         yield ("watermark", relation.watermark)
+    yield ("on_error", relation.on_error)
     created = datetime.fromtimestamp(definition.created_ms / 1000, UTC)
     yield ("created", f"{created:%Y-%m-%d %H:%M:%S} UTC")
     yield ("statement", in_one_line(definition.statement))

@@ -96,6 +96,8 @@ class TopicTable(Table):
         self._source = replace(source, starting="earliest")
         self.topic = source.topic
         self.format = source.value_format
+        self.epoch = source.epoch
+        """The column that is a number since 1970 in records, and a timestamp here."""
         rows = self.changed_rows().schema
         value = rows[VALUE].dataType
         assert isinstance(value, StructType)

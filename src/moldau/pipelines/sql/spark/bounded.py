@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
-from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
+from moldau.pipelines.sql.spark.inputs import as_declared, stored_epoch, value_schema
 from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.sides import Find, Side, ViewNames, find_sides
 from moldau.pipelines.sql.spark.topic_places import ending_options
@@ -33,9 +33,10 @@ def _open(spark: SparkSession, cluster: ClusterOptions, side: Side) -> DataFrame
         value_schema(relation),
         key_format,
         key_schema,
-        "fail",
+        relation.on_error,
         "earliest",
         ending_options(cluster, relation, side.use.as_of),
+        stored_epoch(relation),
     )
     check_format(source)
     if side.is_table:

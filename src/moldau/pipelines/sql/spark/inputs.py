@@ -5,6 +5,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
 from moldau.pipelines.sql.spark.sides import NOTHING, ROWTIME
@@ -23,14 +24,18 @@ def open_stream(
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return a relation's rows as they come, with the records' own times if they are asked for."""
-    has_watermark = relation.watermark is not None
+    epoch = stored_epoch(relation)
+    event_time = relation.event_time if epoch is None else epoch.column
+    has_time = relation.watermark is not None or epoch is not None
     rows = app.stream(
         relation.topic,
         value_schema(relation),
         key=ddl_of(relation.keys) or None,
         format=relation.format,
-        event_time=relation.event_time if has_watermark else None,
+        event_time=event_time if has_time else None,
+        event_time_unit=relation.event_time_unit,
         watermark=relation.watermark,
+        on_error=relation.on_error,
         starting=starting,
         metadata=("timestamp",) if has_rowtime else (),
         options=options,
@@ -48,20 +53,32 @@ def as_declared(rows: DataFrame, relation: Relation, *, has_rowtime: bool) -> Da
 
 def open_table(app: App, relation: Relation, options: Mapping[str, str] | None = None) -> Table:
     """Return a relation as a table."""
+    epoch = stored_epoch(relation)
     return app.table(
         relation.topic,
         ddl_of(relation.keys),
         value_schema(relation),
         format=relation.format,
+        event_time=None if epoch is None else epoch.column,
+        event_time_unit=None if epoch is None else epoch.unit,
+        on_error=relation.on_error,
         options=options,
     )
+
+
+def stored_epoch(relation: Relation) -> Epoch | None:
+    """Return the number that is the event time, as the topic's rows call its column."""
+    epoch = relation.epoch
+    if epoch is None or relation.format == _WITH_COLUMNS:
+        return epoch
+    return Epoch("value", epoch.unit)
 
 
 def value_schema(relation: Relation) -> str | None:
     """Return the schema that the value decodes by, None for a format without."""
     if relation.format != _WITH_COLUMNS:
         return None
-    return ddl_of(relation.values) or f"{NOTHING} boolean"
+    return ddl_of(relation.stored_values) or f"{NOTHING} boolean"
 
 
 def column_names(relation: Relation) -> list[str]:

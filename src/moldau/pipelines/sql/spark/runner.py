@@ -74,6 +74,7 @@ class SparkRunner:
             describe_plan(query.plan, query.mode),
             relation.event_time,
             relation.watermark,
+            relation.event_time_unit,
         )
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:

@@ -1,0 +1,142 @@
+"""What both engines answer alike, beyond expressions: times, records' own columns, bad records."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from moldau import Producer
+from moldau.pipelines import PipelineError
+from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.local.questions import LocalQuestions
+from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.spark.engine import SparkEngine
+from moldau.testing.broker import Broker
+from tests.spark.sql_service import create, select_of, send, snapshot_of
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NOON_MS = 1767268800_000
+DECLARED = """
+CREATE STREAM clicks (id STRING KEY, page STRING, at BIGINT)
+  WITH (topic='b-clicks', timestamp='AT', watermark='1 second');
+CREATE STREAM micros (id STRING KEY, at BIGINT)
+  WITH (topic='b-micros', event_time='at', event_time_unit='us');
+CREATE STREAM seconds (id STRING KEY, at BIGINT)
+  WITH (topic='b-clicks', event_time='at', event_time_unit='s');
+CREATE STREAM longs (id STRING KEY, at BIGINT)
+  WITH (topic='b-longs', format='long', event_time='at', event_time_unit='s');
+CREATE TABLE latest (id STRING PRIMARY KEY, page STRING, at BIGINT)
+  WITH (topic='b-clicks', event_time='at');
+CREATE STREAM plain (id STRING KEY, page STRING, at TIMESTAMP) WITH (topic='b-clicks');
+"""
+
+
+class Both:
+    """Asks both engines."""
+
+    def __init__(self, servers: str) -> None:
+        self.local = LocalQuestions({"bootstrap.servers": servers})
+        self.spark = SparkEngine("both", servers, infer=self.local.infer)
+        self.snapshot = snapshot_of(DECLARED)
+
+    def ask(
+        self, engine: Any, text: str, session: Session
+    ) -> tuple[list[Any], list[Any], list[str]]:
+        result = engine.select(select_of(text), self.snapshot, session, Asker())
+        found = list(chain.from_iterable(result.batches))
+        return [(each.name, each.type) for each in result.columns], found, list(result.notes)
+
+    def __call__(self, text: str, settings: dict[str, str] | None = None) -> list[Any]:
+        """Return the rows, of which both have the same, by the same names, of the same types."""
+        session = Session.of(settings or {})
+        columns, rows, notes = self.ask(self.local, text, session)
+        assert self.ask(self.spark, text, session) == (columns, rows, notes)
+        return rows
+
+    def refusals(self, text: str, settings: dict[str, str] | None = None) -> set[str]:
+        """Return what both say: one text, if that is the same."""
+        said = set()
+        for engine in (self.local, self.spark):
+            with pytest.raises(PipelineError) as caught:
+                self.ask(engine, text, Session.of(settings or {}))
+            said.add(str(caught.value))
+        return said
+
+
+@pytest.fixture(scope="module")
+def both(broker: Broker, spark: object) -> Both:
+    servers = broker.bootstrap_servers
+    create(servers, "b-clicks", "b-micros", "b-longs", "b-guessed")
+    send(
+        servers,
+        "b-clicks",
+        ("c1", {"page": "/", "at": NOON_MS}),
+        ("c2", {"page": "/a", "at": NOON_MS + 60_000}),
+        ("c1", {"page": "/b", "at": NOON_MS + 61_500}),
+        ("c3", {"page": "/c"}),
+    )
+    send(servers, "b-micros", ("m1", {"at": NOON_MS * 1000 + 7}), ("m2", {"at": -1}))
+    send(servers, "b-guessed", (None, {"at": NOON_MS * 1000 + 7, "day": "2026-01-01T12:00:00Z"}))
+    with Producer(servers) as producer:
+        for second in (0, 60):
+            data = (NOON_MS // 1000 + second).to_bytes(8, "big")
+            producer.send("b-longs", data, b"l").result()
+    return Both(servers)
+
+
+def test_numbers_since_1970_are_times(both: Both) -> None:
+    assert both(
+        "SELECT id, at, rowtime FROM clicks WHERE at > '2026-01-01 12:00:30' ORDER BY at"
+    ) == [
+        ("c2", NOON + timedelta(seconds=60), NOON + timedelta(seconds=60)),
+        ("c1", NOON + timedelta(seconds=61.5), NOON + timedelta(seconds=61.5)),
+    ]
+    counts = "SELECT {} AS minute, count(*) AS n FROM clicks {} ORDER BY minute"
+    wanted = [(NOON, 1), (NOON + timedelta(minutes=1), 2)]
+    assert both(counts.format("window.start", "GROUP BY window(at, '1 minute')")) == wanted
+    assert both(
+        "SELECT page, windowstart FROM clicks WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY page "
+        "ORDER BY page LIMIT 2"
+    ) == [("/", NOON), ("/a", NOON + timedelta(minutes=1))]
+    assert both("SELECT id, at FROM micros ORDER BY id") == [
+        ("m1", NOON + timedelta(microseconds=7)),
+        ("m2", datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
+    ]
+    assert both("SELECT at, rowtime FROM longs ORDER BY at") == [
+        (NOON, NOON),
+        (NOON + timedelta(minutes=1), NOON + timedelta(minutes=1)),
+    ]
+    assert both("SELECT id, page, at FROM latest ORDER BY id") == [
+        ("c1", "/b", NOON + timedelta(seconds=61.5)),
+        ("c2", "/a", NOON + timedelta(seconds=60)),
+        ("c3", "/c", None),
+    ]
+
+
+def test_times_that_are_none_are_refused_by_field(both: Both) -> None:
+    (said,) = both.refusals("SELECT id, at FROM seconds")
+    assert said.startswith(
+        "topic b-clicks, partition 0, offset 0 does not decode: value: field at is not between the "
+        "years 1 and 9999 in s; event_time_unit says what it counts: s, ms, us or ns; "
+    )
+    (said,) = both.refusals("SELECT id, at FROM plain")
+    assert said.startswith(
+        "topic b-clicks, partition 0, offset 0 does not decode: value: field at is not between the "
+        "years 1 and 9999; a number is read as seconds since 1970: declare milliseconds as BIGINT, "
+        "with event_time_unit; "
+    )
+
+
+def test_topics_that_are_not_declared_have_times_by_setting(both: Both) -> None:
+    settings = {"undeclared.event_time": "at"}
+    text = "SELECT _key, at, rowtime FROM `b-clicks` WHERE at IS NOT NULL ORDER BY at LIMIT 1"
+    assert both(text, settings) == [("c1", NOON, NOON)]
+    assert both(text.replace(", rowtime", "")) == [("c1", NOON_MS)]
+    micros = {**settings, "undeclared.event_time_unit": "us"}
+    text = "SELECT at FROM `b-guessed`"
+    assert both(text, micros) == [(NOON + timedelta(microseconds=7),)]
+    times = {"undeclared.event_time": "DAY"}
+    assert both("SELECT day, rowtime FROM `b-guessed`", times) == [(NOON, NOON)]
+    (said,) = both.refusals(text, settings)
+    assert "field at is not between the years 1 and 9999 in ms" in said
