@@ -28,6 +28,9 @@ CREATE STREAM longs (id STRING KEY, at BIGINT)
   WITH (topic='b-longs', format='long', event_time='at', event_time_unit='s');
 CREATE TABLE latest (id STRING PRIMARY KEY, page STRING, at BIGINT)
   WITH (topic='b-clicks', event_time='at');
+CREATE STREAM pages (id STRING KEY, page STRING) WITH (topic='b-pages');
+CREATE TABLE titles (id STRING PRIMARY KEY, page STRING) WITH (topic='b-pages');
+CREATE STREAM own (id STRING KEY, _offset STRING, n INT) WITH (topic='b-own');
 CREATE STREAM plain (id STRING KEY, page STRING, at TIMESTAMP) WITH (topic='b-clicks');
 """
 
@@ -67,7 +70,7 @@ class Both:
 @pytest.fixture(scope="module")
 def both(broker: Broker, spark: object) -> Both:
     servers = broker.bootstrap_servers
-    create(servers, "b-clicks", "b-micros", "b-longs", "b-guessed")
+    create(servers, "b-clicks", "b-micros", "b-longs", "b-guessed", "b-pages", "b-own")
     send(
         servers,
         "b-clicks",
@@ -78,7 +81,11 @@ def both(broker: Broker, spark: object) -> Both:
     )
     send(servers, "b-micros", ("m1", {"at": NOON_MS * 1000 + 7}), ("m2", {"at": -1}))
     send(servers, "b-guessed", (None, {"at": NOON_MS * 1000 + 7, "day": "2026-01-01T12:00:00Z"}))
+    send(servers, "b-own", ("k", {"_offset": "mine", "n": 7, "rowtime": 7}))
     with Producer(servers) as producer:
+        producer.send("b-pages", b'{"page": "/a"}', b"p1", headers=[("h", b"1")]).result()
+        producer.send("b-pages", b'{"page": "/b"}', b"p2").result()
+        producer.send("b-pages", b'{"page": "/a"}', b"p1").result()
         for second in (0, 60):
             data = (NOON_MS // 1000 + second).to_bytes(8, "big")
             producer.send("b-longs", data, b"l").result()
@@ -140,3 +147,71 @@ def test_topics_that_are_not_declared_have_times_by_setting(both: Both) -> None:
     assert both("SELECT day, rowtime FROM `b-guessed`", times) == [(NOON, NOON)]
     (said,) = both.refusals(text, settings)
     assert "field at is not between the years 1 and 9999 in ms" in said
+
+
+def test_records_have_columns_of_their_own_which_all_columns_are_not(both: Both) -> None:
+    place = "_topic, _partition, _offset, _timestamp > '2026-01-01', _headers"
+    assert both(f"SELECT id, {place} FROM pages ORDER BY _offset") == [
+        ("p1", "b-pages", 0, 0, True, [{"key": "h", "value": b"1"}]),
+        ("p2", "b-pages", 0, 1, True, None),
+        ("p1", "b-pages", 0, 2, True, None),
+    ]
+    assert both("SELECT * FROM pages WHERE _OFFSET = 1") == [("p2", "/b")]
+    # Two rows are one, if their records are not asked for.
+    assert both("SELECT DISTINCT * FROM pages WHERE _offset >= 0 ORDER BY id") == [
+        ("p1", "/a"),
+        ("p2", "/b"),
+    ]
+    assert both("SELECT DISTINCT * FROM pages WHERE rowtime > '2026-01-01' ORDER BY id") == [
+        ("p1", "/a"),
+        ("p2", "/b"),
+    ]
+    assert both("SELECT *, _offset FROM pages p ORDER BY p._offset LIMIT 1") == [("p1", "/a", 0)]
+    assert both("SELECT max(_offset), count(*) FROM pages") == [(2, 3)]
+    assert both("SELECT _partition, count(*) AS n FROM pages GROUP BY _partition") == [(0, 3)]
+    assert both("SELECT page FROM `b-pages` WHERE _offset < 2 AND _headers IS NULL") == [("/b",)]
+    assert both("SELECT _headers[0].key AS k FROM pages WHERE _headers IS NOT NULL") == [("h",)]
+
+
+def test_columns_of_records_in_joins_tables_and_subqueries(both: Both) -> None:
+    assert both("SELECT id, _offset, _topic FROM titles ORDER BY id") == [
+        ("p1", 2, "b-pages"),
+        ("p2", 1, "b-pages"),
+    ]
+    assert both("SELECT max(rowtime) >= min(_timestamp) AS later FROM titles") == [(True,)]
+    joined = "SELECT {} FROM pages p JOIN titles t ON p.id = t.id ORDER BY p._offset"
+    assert both(joined.format("p.id, p._offset, t._offset")) == [
+        ("p1", 0, 2),
+        ("p2", 1, 1),
+        ("p1", 2, 2),
+    ]
+    assert both(joined.format("*"))[0] == ("p1", "/a", "p1", "/a")
+    assert both(
+        "SELECT n FROM (SELECT *, _offset AS n FROM pages WHERE _offset > 0) ORDER BY n"
+    ) == [
+        (1,),
+        (2,),
+    ]
+    for text in (
+        "SELECT _offset FROM (SELECT * FROM pages)",
+        "SELECT _offset FROM pages p, titles t",
+    ):
+        both.refusals(text)
+
+
+def test_a_column_that_is_called_so_stays_what_it_is(both: Both) -> None:
+    assert both("SELECT _offset, _partition FROM own") == [("mine", 0)]
+    assert both("SELECT * FROM own WHERE _offset = 'mine'") == [("k", "mine", 7)]
+    assert both("SELECT rowtime FROM `b-own`") == [(7,)]
+
+
+def test_columns_of_records_are_pushed(both: Both) -> None:
+    session = Session.of({"auto.offset.reset": "earliest"})
+    text = "SELECT *, _offset, _headers FROM pages WHERE _offset > 0 EMIT CHANGES LIMIT 2"
+    columns, rows, _ = both.ask(both.local, text, session)
+    assert rows == [("p2", "/b", 1, None), ("p1", "/a", 2, None)]
+    assert both.ask(both.spark, text, session)[:2] == (columns, rows)
+    text = (
+        "SELECT p._offset, t._offset FROM pages p JOIN titles t ON p.id = t.id EMIT CHANGES LIMIT 3"
+    )
+    assert sorted(both.ask(both.spark, text, session)[1]) == [(0, 2), (1, 1), (2, 2)]

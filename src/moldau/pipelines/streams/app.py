@@ -193,7 +193,7 @@ class App:
         check_format(source)
         return source
 
-    def table(
+    def table(  # noqa: PLR0913 - as in stream
         self,
         topic: str,
         key: str,
@@ -203,16 +203,18 @@ class App:
         event_time: str | None = None,
         event_time_unit: str | None = None,
         on_error: OnError | None = None,
+        metadata: bool | Sequence[str] = False,
         options: Mapping[str, object] | None = None,
     ) -> Table:
         """Return a topic of which the latest value of each key counts, to look at or to join.
 
-        A bigint that `event_time` names becomes a timestamp, as in `stream`.
+        A bigint that `event_time` names becomes a timestamp, and `metadata` adds columns of the
+        record to the value's, as in `stream`.
         """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, options=options)
         source = replace(source, epoch=find_epoch(source, event_time, event_time_unit))
-        table = TopicTable(spark, self._cluster, source)
+        table = TopicTable(spark, self._cluster, source, check_metadata(metadata))
         self._sources.append(source)
         self._tables.append(table)
         return table

@@ -82,7 +82,8 @@ def test_a_record_can_be_given_a_time() -> None:
 def test_an_event_time_may_be_a_number() -> None:
     records = _records(
         CLICKS,
-        "INSERT INTO c VALUES ('a', 1767268800001), ('b', '2026-01-01 13:00:00+01:00'), ('c', NULL)",
+        "INSERT INTO c VALUES ('a', 1767268800001), ('b', '2026-01-01 13:00:00+01:00'), "
+        "('c', NULL)",
     )
     assert [json.loads(each.value or b"")["at"] for each in records] == [
         1767268800001,

@@ -137,6 +137,7 @@ class WantedRelation:
 
     def _use(self, name: str) -> None:
         """Note that a column is asked for; the time of a row is another one's."""
-        if name == ROWTIME:
+        is_own = any(each.name == name for each in self.relation.columns)
+        if name == ROWTIME and not is_own:
             name = self.relation.event_time or TIMESTAMP_COLUMN
         self.used.add(name)
