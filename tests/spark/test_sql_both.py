@@ -31,6 +31,10 @@ CREATE TABLE latest (id STRING PRIMARY KEY, page STRING, at BIGINT)
 CREATE STREAM pages (id STRING KEY, page STRING) WITH (topic='b-pages');
 CREATE TABLE titles (id STRING PRIMARY KEY, page STRING) WITH (topic='b-pages');
 CREATE STREAM own (id STRING KEY, _offset STRING, n INT) WITH (topic='b-own');
+CREATE STREAM strict (id STRING KEY, n INT, page STRING) WITH (topic='b-bad');
+CREATE STREAM lenient (id STRING KEY, n INT, page STRING) WITH (topic='b-bad', on_error='skip');
+CREATE TABLE counts (id STRING PRIMARY KEY, n INT) WITH (topic='b-bad', on_error='dead-letter');
+CREATE STREAM ints (n INT) WITH (topic='b-bad-ints', format='int', on_error='skip');
 CREATE STREAM plain (id STRING KEY, page STRING, at TIMESTAMP) WITH (topic='b-clicks');
 """
 
@@ -70,7 +74,17 @@ class Both:
 @pytest.fixture(scope="module")
 def both(broker: Broker, spark: object) -> Both:
     servers = broker.bootstrap_servers
-    create(servers, "b-clicks", "b-micros", "b-longs", "b-guessed", "b-pages", "b-own")
+    create(
+        servers,
+        "b-clicks",
+        "b-micros",
+        "b-longs",
+        "b-guessed",
+        "b-pages",
+        "b-own",
+        "b-bad",
+        "b-bad-ints",
+    )
     send(
         servers,
         "b-clicks",
@@ -82,7 +96,13 @@ def both(broker: Broker, spark: object) -> Both:
     send(servers, "b-micros", ("m1", {"at": NOON_MS * 1000 + 7}), ("m2", {"at": -1}))
     send(servers, "b-guessed", (None, {"at": NOON_MS * 1000 + 7, "day": "2026-01-01T12:00:00Z"}))
     send(servers, "b-own", ("k", {"_offset": "mine", "n": 7, "rowtime": 7}))
+    send(
+        servers, "b-bad", ("k1", {"n": 1, "page": "/"}), ("k1", {"n": "one"}), ("k2", {"n": 2}),
+        ("k2", {"n": 2.5}), ("k3", {"page": "/c"}),
+    )  # fmt: skip
     with Producer(servers) as producer:
+        for data in (b"\0\0\0\1", b"x", b"\0\0\0\2"):
+            producer.send("b-bad-ints", data).result()
         producer.send("b-pages", b'{"page": "/a"}', b"p1", headers=[("h", b"1")]).result()
         producer.send("b-pages", b'{"page": "/b"}', b"p2").result()
         producer.send("b-pages", b'{"page": "/a"}', b"p1").result()
@@ -215,3 +235,26 @@ def test_columns_of_records_are_pushed(both: Both) -> None:
         "SELECT p._offset, t._offset FROM pages p JOIN titles t ON p.id = t.id EMIT CHANGES LIMIT 3"
     )
     assert sorted(both.ask(both.spark, text, session)[1]) == [(0, 2), (1, 1), (2, 2)]
+
+
+def test_records_that_do_not_decode_are_an_error_or_left_out(both: Both) -> None:
+    (said,) = both.refusals("SELECT id, n FROM strict")
+    assert said.startswith(
+        "topic b-bad, partition 0, offset 1 does not decode: value: it is not JSON of the schema: "
+        "field n is no int; mend the format or schema, or leave such records out: on_error=skip in"
+    )
+    note = "2 records of topic b-bad do not decode, and are left out (on_error)"
+    wanted = [("k1", 1), ("k2", 2), ("k3", None)]
+    assert both("SELECT id, n FROM lenient ORDER BY id") == wanted
+    # Which they are does not depend on what is asked for.
+    assert both("SELECT id FROM lenient ORDER BY id") == [("k1",), ("k2",), ("k3",)]
+    assert both("SELECT count(*) FROM lenient") == [(3,)]
+    # Of a table, what was before them still counts.
+    assert both("SELECT id, n FROM counts ORDER BY id") == wanted
+    assert both("SELECT n FROM ints ORDER BY n") == [(1,), (2,)]
+    for engine in (both.local, both.spark):
+        for text in ("SELECT * FROM lenient", "SELECT * FROM lenient WHERE n > 99"):
+            assert both.ask(engine, text, Session())[2] == [note]
+        assert both.ask(engine, "SELECT n FROM ints", Session())[2] == [
+            "1 record of topic b-bad-ints does not decode, and is left out (on_error)"
+        ]

@@ -18,6 +18,7 @@ from moldau.pipelines.sql.catalog.catalog import (
     CatalogEffect,
     CatalogError,
     DeleteCheckpoint,
+    DeleteLetters,
     DeleteTopic,
     EnsureTopic,
     StartQuery,
@@ -305,5 +306,7 @@ class Service:
                 ports.runner.stop(query_id)
             case DeleteCheckpoint(query):
                 ports.runner.delete_checkpoint(query)
+            case DeleteLetters(definition):
+                ports.runner.delete_letters(definition)
             case DeleteTopic(name):
                 ports.cluster.delete_topic(name)

@@ -157,7 +157,7 @@ def load_records(
 ) -> DataFrame:
     """Return a topic's records with these columns, key and value decoded: a stream or a batch."""
     json_schemas = _json_schemas(source)
-    counted = None if is_batch else _counted(source, errors)
+    counted = _counted(source, errors)
     needed = list(columns)
     if json_schemas and errors == "fail":
         needed += [name for name in PLACE if name not in needed]
@@ -191,7 +191,8 @@ def _counted(source: Source, errors: DecodeErrors) -> Counted | None:
     """Return what records that do not decode are counted as: nothing where they are an error."""
     if errors == "fail":
         return None
-    return "dead_lettered" if source.on_error == "dead-letter" else "skipped"
+    is_letter = source.on_error == "dead-letter"
+    return Counted("dead_lettered" if is_letter else "skipped", source.topic)
 
 
 def _worker_errors(

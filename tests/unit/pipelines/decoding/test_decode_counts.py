@@ -7,9 +7,9 @@ def test_counts_of_all_sources_are_added_and_others_are_passed_by() -> None:
     progress = {
         "batchId": 3,
         "observedMetrics": {
-            "moldau.undecodable.skipped.0": {"records": 2},
-            "moldau.undecodable.skipped.7": {"records": 3},
-            "moldau.undecodable.dead_lettered.8": {"records": 1},
+            "moldau.undecodable.skipped.0.orders": {"records": 2},
+            "moldau.undecodable.skipped.7.a.b": {"records": 3},
+            "moldau.undecodable.dead_lettered.8.orders": {"records": 1},
             "mine": {"rows": 100},
         },
     }

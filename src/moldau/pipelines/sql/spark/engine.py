@@ -7,13 +7,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.decoding.batches import DecodeError
+from moldau.pipelines.decoding.decode_counts import read_batch_counts
 from moldau.pipelines.session import get_session
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.ports import Result, ResultRow
-from moldau.pipelines.sql.relations import Relation, guessed
+from moldau.pipelines.sql.relations import Relation, guessed, records_left_out
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session, read_undeclared
 from moldau.pipelines.sql.spark.arrow_rows import shown_columns
 from moldau.pipelines.sql.spark.batch_runs import run_batch
@@ -67,7 +68,9 @@ class SparkEngine:
                 rows = plan_bounded(self._spark, self._cluster, select.query, find)
             columns, shown = shown_columns(rows)
             guesses = _guesses(select.query, snapshot)
-            return Result(columns, self._run(shown, asker, guesses), self.name)
+            notes: list[str] = []
+            batches = self._run(shown, asker, guesses, notes)
+            return Result(columns, batches, self.name, notes)
         with _saying_guesses(select.query, snapshot):
             rows, mode = self._plan_stream(select, snapshot, session)
         columns, shown = shown_columns(rows)
@@ -84,11 +87,19 @@ class SparkEngine:
         rows, mode = self._plan_stream(select, snapshot, session)
         return describe_plan(explain(rows), mode)
 
-    def _run(self, rows: DataFrame, asker: Asker, guesses: str) -> Iterator[list[ResultRow]]:
+    def _run(
+        self, rows: DataFrame, asker: Asker, guesses: str, notes: list[str]
+    ) -> Iterator[list[ResultRow]]:
+        batches = run_batch(self._spark, rows, asker)
         try:
-            yield from run_batch(self._spark, rows, asker)
+            first = next(batches, None)
         except DecodeError as error:
             raise DecodeError(f"{error}{guesses}") from error
+        for topic, count in sorted(read_batch_counts(rows).items()):
+            notes.append(records_left_out(count, f"of topic {topic} "))
+        if first is not None:
+            yield first
+            yield from batches
 
     @property
     def _spark(self) -> SparkSession:
