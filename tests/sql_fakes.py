@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.catalog import Catalog
-from moldau.pipelines.sql.catalog.definitions import CatalogChange, CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogChange,
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+)
 from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.ports import (
@@ -109,6 +114,9 @@ class FakeRunner:
 
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         self.done.append(f"delete checkpoint {query.id}")
+
+    def delete_letters(self, definition: Definition) -> None:
+        self.done.append(f"delete letters of {definition.relation.name}")
 
     def status(self, query_id: str) -> RunStatus:
         if query_id not in self.running:

@@ -174,7 +174,7 @@ class Pipeline:
         for source in self.app.sources:
             column = source.event_time
             if source.topic == topic and column is not None and row.get(column) is not None:
-                time = read_time(column, row[column])
+                time = read_time(source, column, row[column])
                 self._times[column] = max(time, self._times.get(column, time))
 
     # Running.

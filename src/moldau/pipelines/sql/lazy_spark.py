@@ -6,7 +6,11 @@ from typing import Final, Generic, TypeVar
 
 from moldau.pipelines.spark_version import SparkVersionError, check_pyspark
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+)
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
@@ -107,6 +111,13 @@ class LazyRunner:
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
         self._runner.get().delete_checkpoint(query)
+
+    def delete_letters(self, definition: Definition) -> None:
+        """Forget how far a relation's dead letters have come."""
+        try:
+            self._runner.get().delete_letters(definition)
+        except SparkVersionError:
+            return  # nothing has ever run
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""

@@ -18,6 +18,7 @@ from moldau.pipelines.sql.catalog.catalog import (
     CatalogEffect,
     CatalogError,
     DeleteCheckpoint,
+    DeleteLetters,
     DeleteTopic,
     EnsureTopic,
     StartQuery,
@@ -56,7 +57,7 @@ from moldau.pipelines.sql.ports import (
     ViewRows,
     Views,
 )
-from moldau.pipelines.sql.relations import Relation, RelationKind
+from moldau.pipelines.sql.relations import FAIL, Relation, RelationKind
 from moldau.pipelines.sql.session import Session
 
 OPENING_POLL_SECONDS: Final = 0.1
@@ -271,9 +272,11 @@ class Service:
             said.topic or statement.name,
             plan.columns,
             said.format or "json",
-            said.event_time or plan.event_time,
-            said.watermark or plan.watermark,
+            plan.event_time,
+            plan.watermark,
             said.partitions,
+            plan.event_time_unit,
+            said.on_error or FAIL,
         )
 
     def _do_after(self, decision: CatalogDecision) -> str:
@@ -303,5 +306,7 @@ class Service:
                 ports.runner.stop(query_id)
             case DeleteCheckpoint(query):
                 ports.runner.delete_checkpoint(query)
+            case DeleteLetters(definition):
+                ports.runner.delete_letters(definition)
             case DeleteTopic(name):
                 ports.cluster.delete_topic(name)

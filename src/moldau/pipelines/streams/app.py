@@ -32,6 +32,7 @@ from moldau.pipelines.streams.sources import (
     ClusterOptions,
     check_format,
     check_metadata,
+    find_epoch,
     load_rows,
     read_key,
     with_event_time,
@@ -138,6 +139,7 @@ class App:
         key: str | None = None,
         format: str = "json",  # noqa: A002 - as Spark calls it
         event_time: str | None = None,
+        event_time_unit: str | None = None,
         watermark: str | None = None,
         on_error: OnError | None = None,
         starting: str = "earliest",
@@ -149,16 +151,21 @@ class App:
         Its columns are those of `key`, as in `"user string"`, those of the value, and with
         `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`,
         or those of them that it names, without the dash: `metadata=["timestamp"]`.
-        A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
+        A new query begins at `starting`: earliest, latest, or milliseconds since 1970. The column
+        `event_time` is a timestamp, or a bigint that counts since 1970 in `event_time_unit` (s, ms,
+        us or ns; ms if it is not said), of which a timestamp is made.
         """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
+        source = replace(source, epoch=find_epoch(source, event_time, event_time_unit))
         columns = check_metadata(metadata)
         needed = (*columns, *time_columns(columns, self._run))
         rows = load_rows(spark, self._cluster, source, self._run, needed)
-        timed = with_event_time(rows, event_time, watermark)
+        is_epoch = source.epoch is not None
+        timed = with_event_time(rows, event_time, watermark, is_epoch=is_epoch)
         if self._run.is_test:
-            timed = without_time_records(timed, event_time, columns)
+            time = event_time if watermark is not None else None
+            timed = without_time_records(timed, time, columns)
         self._sources.append(replace(source, event_time=event_time))
         return timed
 
@@ -186,20 +193,28 @@ class App:
         check_format(source)
         return source
 
-    def table(
+    def table(  # noqa: PLR0913 - as in stream
         self,
         topic: str,
         key: str,
         schema: str | StructType | None = None,
         *,
         format: str = "json",  # noqa: A002 - as Spark calls it
+        event_time: str | None = None,
+        event_time_unit: str | None = None,
         on_error: OnError | None = None,
+        metadata: bool | Sequence[str] = False,
         options: Mapping[str, object] | None = None,
     ) -> Table:
-        """Return a topic of which the latest value of each key counts, to look at or to join."""
+        """Return a topic of which the latest value of each key counts, to look at or to join.
+
+        A bigint that `event_time` names becomes a timestamp, and `metadata` adds columns of the
+        record to the value's, as in `stream`.
+        """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, options=options)
-        table = TopicTable(spark, self._cluster, source)
+        source = replace(source, epoch=find_epoch(source, event_time, event_time_unit))
+        table = TopicTable(spark, self._cluster, source, check_metadata(metadata))
         self._sources.append(source)
         self._tables.append(table)
         return table

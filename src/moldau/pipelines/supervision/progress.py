@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from moldau.pipelines.decoding.decode_counts import DecodeCounts
 from moldau.pipelines.supervision.restarts import Ended, RestartState, Running, Starting, Waiting
 
 Word = Literal["starting", "running", "waiting", "failed", "stopped"]
@@ -47,6 +48,10 @@ class QueryStatus:
     restarts: int = 0
     late_rows: int = 0
     """Of all batches of this run."""
+    skipped: int = 0
+    """Records of this run that did not decode, and were left out."""
+    dead_lettered: int = 0
+    """Records of this run that did not decode, and are dead letters."""
     last: BatchNumbers | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -120,6 +125,7 @@ def status_of(
     *,
     restarts: int = 0,
     late_rows: int = 0,
+    decoding: DecodeCounts = DecodeCounts(),  # noqa: B008 - it does not change
     last: BatchNumbers | None = None,
 ) -> QueryStatus:
     """Return what is to be told of a query."""
@@ -143,5 +149,7 @@ def status_of(
         retry_seconds=retry_seconds,
         restarts=restarts,
         late_rows=late_rows,
+        skipped=decoding.skipped,
+        dead_lettered=decoding.dead_lettered,
         last=last,
     )

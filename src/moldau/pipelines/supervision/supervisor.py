@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from moldau.pipelines.decoding.decode_counts import DecodeCounts, read_decode_counts
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import (
     BatchNumbers,
@@ -153,6 +154,7 @@ class Supervisor:
                     now,
                     restarts=max(0, watched.starts - 1),
                     late_rows=watched.late_rows,
+                    decoding=watched.decoding,
                     last=watched.last,
                 )
                 for name, watched in self._watched.items()
@@ -167,6 +169,7 @@ class _Watched:
         self.query: StreamingQuery | None = None
         self.starts = 0
         self.late_rows = 0
+        self.decoding = DecodeCounts()
         self.last: BatchNumbers | None = None
         self._read_to = -1
         """The last batch that was counted since the query started."""
@@ -196,5 +199,6 @@ class _Watched:
                 self.last = self.last and self.last.at_rest(numbers.lag)
             elif numbers.batch > self._read_to:
                 self.late_rows += numbers.late_rows
+                self.decoding += read_decode_counts(progress)
                 self._read_to = numbers.batch
                 self.last = numbers

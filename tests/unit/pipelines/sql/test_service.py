@@ -257,7 +257,7 @@ def test_what_show_and_describe_say(fakes: Fakes, service: Service) -> None:
     insert = "INSERT INTO enriched SELECT id, amount\n  FROM orders;"
     _execute(service, insert + "TERMINATE INSERT_ENRICHED_3;")
     error = "spark: the broker is away; it starts again in 2.0 s"
-    fakes.runner.statuses["CTAS_TOTALS_2"] = RunStatus(RunState.WAITING, 12, error)
+    fakes.runner.statuses["CTAS_TOTALS_2"] = RunStatus(RunState.WAITING, 12, error, 3, 0)
     script = Path(__file__).with_name("show_and_describe.sql").read_text()
     parts = []
     for statement in parse(script):

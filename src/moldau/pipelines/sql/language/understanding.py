@@ -8,7 +8,7 @@ from moldau.pipelines.sql.language.as_of import find_as_of
 from moldau.pipelines.sql.language.dialect import MisunderstoodError, parse_expression, parse_query
 from moldau.pipelines.sql.language.errors import error_at
 from moldau.pipelines.sql.language.lexing import Shape, Token
-from moldau.pipelines.sql.language.queries import Fragment, PseudoUse, SelectQuery, TableUse
+from moldau.pipelines.sql.language.queries import Fragment, QueryPiece, SelectQuery
 from moldau.pipelines.sql.language.refusals import refuse_size, refuse_tokens
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit, without_comments
 from moldau.pipelines.sql.language.tails import QueryTail
@@ -46,7 +46,7 @@ def understand(
     for token, _, edit in times:
         if token.end not in uses.ends:
             raise error_at(text, edit.start, edit.end, "AS OF comes behind the name of a table")
-    return SelectQuery(_pieces(stripped, uses.found), expression)
+    return SelectQuery(_pieces(stripped, uses.found), expression, frozenset(uses.metadata))
 
 
 def understand_fragment(text: str, tokens: Sequence[Token]) -> Fragment:
@@ -74,10 +74,8 @@ def _in_place(text: str, rewritten: Rewritten, error: MisunderstoodError) -> Exc
     return error_at(text, start, end, str(error))
 
 
-def _pieces(
-    text: str, found: Sequence[tuple[TextEdit, TableUse | PseudoUse]]
-) -> tuple[str | TableUse | PseudoUse, ...]:
-    pieces: list[str | TableUse | PseudoUse] = []
+def _pieces(text: str, found: Sequence[tuple[TextEdit, QueryPiece]]) -> tuple[QueryPiece, ...]:
+    pieces: list[QueryPiece] = []
     position = 0
     for edit, use in found:
         pieces += [text[position : edit.start], use]

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 
@@ -69,6 +70,8 @@ TIMESTAMP: Final = SparkType("timestamp")
 NULL: Final = SparkType("void")
 INTEGRAL: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """From narrow to wide, with the digits that Spark counts for each as a decimal."""
+EPOCHS: Final = {unit: SparkType(f"epoch_{unit}") for unit in UNITS}
+"""How a number since 1970 is loaded, of each unit: what comes of it is a timestamp."""
 HEADERS: Final = SparkType(
     "array", parts=(SparkType("struct", parts=(STRING, BINARY), names=("key", "value")),)
 )
@@ -77,12 +80,13 @@ _DUCKDB: Final = {
     "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER",
     "bigint": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR",
     "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP", "void": "INTEGER",
+    **{each.name: "TIMESTAMP" for each in EPOCHS.values()},
 }  # fmt: skip
 _ARROW: Final = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
     "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
     "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
-    "void": pa.null(),
+    "void": pa.null(), **{each.name: pa.timestamp("us", "UTC") for each in EPOCHS.values()},
 }  # fmt: skip
 _PARSED: Final = {
     "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int",

@@ -6,14 +6,16 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 
 from moldau.pipelines.connector.options import PREFIX
+from moldau.pipelines.decoding.batches import DecodeError
+from moldau.pipelines.decoding.decode_counts import read_batch_counts
 from moldau.pipelines.session import get_session
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.language.statements import Select
-from moldau.pipelines.sql.ports import Result
-from moldau.pipelines.sql.relations import Relation, guessed
-from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.ports import Result, ResultRow
+from moldau.pipelines.sql.relations import Relation, guessed, records_left_out
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session, read_undeclared
 from moldau.pipelines.sql.spark.arrow_rows import shown_columns
 from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
@@ -62,9 +64,13 @@ class SparkEngine:
         """Begin to answer."""
         if select.emit is None:
             with _saying_guesses(select.query, snapshot):
-                rows = plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
+                find = self._find(snapshot, session)
+                rows = plan_bounded(self._spark, self._cluster, select.query, find)
             columns, shown = shown_columns(rows)
-            return Result(columns, run_batch(self._spark, shown, asker), self.name)
+            guesses = _guesses(select.query, snapshot)
+            notes: list[str] = []
+            batches = self._run(shown, asker, guesses, notes)
+            return Result(columns, batches, self.name, notes)
         with _saying_guesses(select.query, snapshot):
             rows, mode = self._plan_stream(select, snapshot, session)
         columns, shown = shown_columns(rows)
@@ -73,21 +79,40 @@ class SparkEngine:
     def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
         """Return how it would answer."""
         if select.emit is None:
-            sides = find_sides(select.query, self._find(snapshot))
+            find = self._find(snapshot, session)
+            sides = find_sides(select.query, find)
             topics = ", ".join(dict.fromkeys(side.relation.topic for side in sides))
-            plan_bounded(self._spark, self._cluster, select.query, self._find(snapshot))
+            plan_bounded(self._spark, self._cluster, select.query, find)
             return f"Spark reads {topics or 'nothing'}, up to now or AS OF, as a batch"
         rows, mode = self._plan_stream(select, snapshot, session)
         return describe_plan(explain(rows), mode)
+
+    def _run(
+        self, rows: DataFrame, asker: Asker, guesses: str, notes: list[str]
+    ) -> Iterator[list[ResultRow]]:
+        batches = run_batch(self._spark, rows, asker)
+        try:
+            first = next(batches, None)
+        except DecodeError as error:
+            raise DecodeError(f"{error}{guesses}") from error
+        for topic, count in sorted(read_batch_counts(rows).items()):
+            notes.append(records_left_out(count, f"of topic {topic} "))
+        if first is not None:
+            yield first
+            yield from batches
 
     @property
     def _spark(self) -> SparkSession:
         configs = {k: v for k, v in self._configs.items() if not k.startswith(PREFIX)}
         return get_session(self._service, self._master, configs)
 
-    def _find(self, snapshot: CatalogSnapshot) -> Find:
+    def _find(self, snapshot: CatalogSnapshot, session: Session) -> Find:
         def find(name: str) -> Relation | None:
-            return snapshot.find(name) or self._infer(name)
+            declared = snapshot.find(name)
+            if declared is not None:
+                return declared
+            guess = self._infer(name)
+            return None if guess is None else read_undeclared(guess, session)
 
         return find
 
@@ -95,7 +120,7 @@ class SparkEngine:
         self, select: Select, snapshot: CatalogSnapshot, session: Session
     ) -> tuple[DataFrame, Mode]:
         app = App(self._service, self._bootstrap, master=self._master, configs=self._configs)
-        find = self._find(snapshot)
+        find = self._find(snapshot, session)
         start = self._start(select.query, find, session)
         planned = plan_query(app, select.query, find, start)
         rows = _as_rows(planned)
@@ -115,9 +140,12 @@ def _saying_guesses(query: SelectQuery, snapshot: CatalogSnapshot) -> Iterator[N
     try:
         yield
     except UnresolvedError as error:
-        names = dict.fromkeys(use.name for use in query.tables)
-        guesses = (guessed(name) for name in names if snapshot.find(name) is None)
-        raise UnresolvedError(f"{error}{''.join(guesses)}") from error
+        raise UnresolvedError(f"{error}{_guesses(query, snapshot)}") from error
+
+
+def _guesses(query: SelectQuery, snapshot: CatalogSnapshot) -> str:
+    names = dict.fromkeys(use.name for use in query.tables)
+    return "".join(guessed(name) for name in names if snapshot.find(name) is None)
 
 
 def _as_rows(planned: Planned) -> DataFrame:

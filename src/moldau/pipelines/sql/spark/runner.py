@@ -3,20 +3,29 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+    folded,
+)
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
 from moldau.pipelines.sql.ports import QueryPlan, RunState, RunStatus
+from moldau.pipelines.sql.relations import RelationKind
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.spark.inputs import open_stream, open_table
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
 from moldau.pipelines.streams.committing import group_of
+from moldau.pipelines.streams.dead_letter_headers import dead_letters_topic
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
@@ -60,6 +69,7 @@ class SparkRunner:
         self._configs = dict(configs or {})
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
+        self._letters: dict[Definition, _Letters] = {}
 
     def plan(
         self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
@@ -74,6 +84,7 @@ class SparkRunner:
             describe_plan(query.plan, query.mode),
             relation.event_time,
             relation.watermark,
+            relation.event_time_unit,
         )
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
@@ -82,20 +93,42 @@ class SparkRunner:
         with self._lock:
             assert query.id not in self._runs, f"{query.id} runs already"
             self._runs[query.id] = run
+            for definition in _with_letters(query, snapshot):
+                if definition not in self._letters:
+                    self._letters[definition] = self._run_letters(definition, query.settings)
+                self._letters[definition].readers.add(query.id)
         run.start()
 
     def stop(self, query_id: str) -> None:
         """Return when it runs no more."""
         with self._lock:
             run = self._runs.pop(query_id, None)
-        if run is not None:
-            run.ask_to_stop()
-            run.wait()
+            unread = self._take_unread(query_id)
+        # Together: what the one has left out, the other is about to write.
+        stopping = [each for each in (run, *unread) if each is not None]
+        for each in stopping:
+            each.ask_to_stop()
+        for each in stopping:
+            each.wait()
+
+    def _take_unread(self, query_id: str) -> "list[_Run]":
+        """Return the runs of dead letters that no query needs any more."""
+        for letters in self._letters.values():
+            letters.readers.discard(query_id)
+        unread = [definition for definition, each in self._letters.items() if not each.readers]
+        return [self._letters.pop(definition).run for definition in unread]
 
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
-        checkpoints = Checkpoints(self._service, self._base_of(query))
-        checkpoints.delete(query.id)
+        self._delete(self._base_of(query), query.id)
+
+    def delete_letters(self, definition: Definition) -> None:
+        """Forget how far a relation's dead letters have come."""
+        self._delete(self._base_of(definition), self._letters_name(definition))
+
+    def _delete(self, base: str, name: str) -> None:
+        checkpoints = Checkpoints(self._service, base)
+        checkpoints.delete(name)
         for folder in (checkpoints.local_folder, checkpoints.local_folder.parent):
             with suppress(OSError):
                 folder.rmdir()  # others of the same moment may be there
@@ -104,13 +137,26 @@ class SparkRunner:
         """Tell how a query is."""
         with self._lock:
             run = self._runs.get(query_id)
-        return RunStatus(RunState.STARTING) if run is None else run.status
+            letters = [
+                (definition, each.run.status)
+                for definition, each in self._letters.items()
+                if query_id in each.readers
+            ]
+        if run is None:
+            return RunStatus(RunState.STARTING)
+        status = run.status
+        for definition, each in letters:
+            if status.last_error is None and each.last_error is not None:
+                words = f"dead letters of {definition.relation.name}: {each.last_error}"
+                status = replace(status, last_error=words)
+        return status
 
     def close(self) -> None:
         """Stop all, together."""
         with self._lock:
-            runs = list(self._runs.values())
+            runs = [*self._runs.values(), *(each.run for each in self._letters.values())]
             self._runs.clear()
+            self._letters.clear()
         for run in runs:
             run.ask_to_stop()
         for run in runs:
@@ -125,8 +171,31 @@ class SparkRunner:
         # Another service of the cluster may have a query of the same id.
         return app, declare(app, sink, query.id, group=group_of(f"{self._service}.{query.id}"))
 
-    def _base_of(self, query: PersistentQuery) -> str:
-        return f"{self._checkpoints}/{query.created_ms}"
+    def _run_letters(self, definition: Definition, settings: Mapping[str, str]) -> "_Letters":
+        name = self._letters_name(definition)
+        run = _Run(name, lambda: self._declare_letters(definition, _start(settings)))
+        run.start()
+        return _Letters(run)
+
+    def _declare_letters(self, definition: Definition, start: QueryStart) -> tuple[App, Query]:
+        """Return the query of the records of a relation that do not decode.
+
+        It is one for all queries that read it, so that a record is a letter once.
+        """
+        app = self._app(self._base_of(definition))
+        if definition.relation.kind is RelationKind.TABLE:
+            open_table(app, definition.relation)
+        else:
+            open_stream(app, definition.relation, starting=start.at)
+        (letters,) = app.queries
+        name = self._letters_name(definition)
+        return app, replace(letters, name=name)
+
+    def _letters_name(self, definition: Definition) -> str:
+        return f"{dead_letters_topic(self._service)}.{definition.relation.topic}"
+
+    def _base_of(self, made: PersistentQuery | Definition) -> str:
+        return f"{self._checkpoints}/{made.created_ms}"
 
     def _app(self, checkpoints: str | None = None) -> App:
         return App(
@@ -136,6 +205,12 @@ class SparkRunner:
             master=self._master,
             configs=self._configs,
         )
+
+
+def _with_letters(query: PersistentQuery, snapshot: CatalogSnapshot) -> list[Definition]:
+    """Return the definitions of what a query reads whose undecodable records are kept."""
+    found = (snapshot.definitions.get(folded(name)) for name in dict.fromkeys(query.sources))
+    return [each for each in found if each is not None and each.relation.on_error == "dead-letter"]
 
 
 def _start(settings: Mapping[str, str]) -> QueryStart:
@@ -196,7 +271,13 @@ class _Run:
         """Keep how the query is."""
         (status,) = statuses
         lag = None if status.last is None else status.last.lag
-        self._status = RunStatus(_STATES[status.state], lag, status.reason or self._last_error)
+        self._status = RunStatus(
+            _STATES[status.state],
+            lag,
+            status.reason or self._last_error,
+            status.skipped,
+            status.dead_lettered,
+        )
 
     def report(self, query: str, line: str) -> None:
         """Leave it to `explain`: the line also says when it starts again."""
@@ -204,3 +285,11 @@ class _Run:
     def explain(self, failure: Failure) -> None:
         """Keep why it has failed, also when it runs again."""
         self._last_error = failure.line
+
+
+@dataclass(slots=True)
+class _Letters:
+    """The run that writes the dead letters of a relation, and the queries that read that."""
+
+    run: _Run
+    readers: set[str] = field(default_factory=set)

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from moldau.pipelines.decoding.batches import IS_DECODE_ERROR, DecodeError
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.spark.texts import as_template
 from moldau.pipelines.streams.refusals import explain_refusal
@@ -34,5 +35,9 @@ def run_sql(spark: SparkSession, text: str, views: Mapping[str, DataFrame]) -> D
 def refusal(error: Exception) -> PipelineError:
     """Return what Spark refuses, in one line, without the names that were made up for it."""
     line = explain_refusal(error) or failure_of(error).line
-    kind = UnresolvedError if str(error).startswith(_UNRESOLVED) else PipelineError
+    kind: type[PipelineError] = PipelineError
+    if str(error).startswith(_UNRESOLVED):
+        kind = UnresolvedError
+    elif IS_DECODE_ERROR.match(line):
+        kind = DecodeError
     return kind(_HIDDEN.sub("", _VIEW.sub("", _PLACE.sub("", line))).strip())
