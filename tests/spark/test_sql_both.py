@@ -2,18 +2,22 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from moldau import Producer
 from moldau.pipelines import PipelineError
 from moldau.pipelines.sql.asking import Asker
+from moldau.pipelines.sql.language.spark_functions import SPARK_FUNCTIONS
 from moldau.pipelines.sql.local.questions import LocalQuestions
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.spark.engine import SparkEngine
 from moldau.testing.broker import Broker
 from tests.spark.sql_service import create, select_of, send, snapshot_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOON_MS = 1767268800_000
@@ -35,6 +39,7 @@ CREATE STREAM strict (id STRING KEY, n INT, page STRING) WITH (topic='b-bad');
 CREATE STREAM lenient (id STRING KEY, n INT, page STRING) WITH (topic='b-bad', on_error='skip');
 CREATE TABLE counts (id STRING PRIMARY KEY, n INT) WITH (topic='b-bad', on_error='dead-letter');
 CREATE STREAM ints (n INT) WITH (topic='b-bad-ints', format='int', on_error='skip');
+CREATE STREAM nested (id STRING KEY, place STRUCT<city: STRING>) WITH (topic='b-own');
 CREATE STREAM plain (id STRING KEY, page STRING, at TIMESTAMP) WITH (topic='b-clicks');
 """
 
@@ -258,3 +263,30 @@ def test_records_that_do_not_decode_are_an_error_or_left_out(both: Both) -> None
         assert both.ask(engine, "SELECT n FROM ints", Session())[2] == [
             "1 record of topic b-bad-ints does not decode, and is left out (on_error)"
         ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT pge FROM pages", "there is no column pge: did you mean page?"),
+        ("SELECT p.pge FROM pages p", "there is no column p.pge: did you mean page?"),
+        (
+            "SELECT nothing FROM pages WHERE _offset > 0",
+            "there is no column nothing; there are id, page",
+        ),
+        ("SELECT id FROM pages GROUP BY pag", "there is no column pag: did you mean page?"),
+        ("SELECT n FROM (SELECT _offset AS m FROM pages)", "there is no column n; there are m"),
+        ("SELECT place.citty FROM nested", "there is no field citty: did you mean city?"),
+        (
+            "SELECT p.pge FROM pages p JOIN titles t ON p.id = t.id",
+            "there is no column p.pge: did you mean page?",
+        ),
+    ],
+)
+def test_names_that_are_not_there(both: Both, text: str, words: str) -> None:
+    assert both.refusals(text) == {words}
+
+
+def test_spark_has_the_functions_that_are_listed(spark: "SparkSession") -> None:
+    names = {str(row[0]) for row in spark.sql("SHOW FUNCTIONS").collect()}
+    assert {name for name in names if name.replace("_", "").isalnum()} == SPARK_FUNCTIONS

@@ -59,6 +59,7 @@ from moldau.pipelines.sql.ports import (
 )
 from moldau.pipelines.sql.relations import FAIL, Relation, RelationKind
 from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.topic_spans import NoTopicError
 
 OPENING_POLL_SECONDS: Final = 0.1
 
@@ -123,6 +124,14 @@ class Service:
         self, statement: Statement, session: Session, asker: Asker
     ) -> Iterator[StatementAnswer]:
         """Yield a statement's answers; whoever gets a result reads it before going on."""
+        try:
+            yield from self._execute(statement, session, asker)
+        except NoTopicError as error:
+            raise NoTopicError(error.name, self._close_to(error.name)) from None
+
+    def _execute(
+        self, statement: Statement, session: Session, asker: Asker
+    ) -> Iterator[StatementAnswer]:
         match statement:
             case Select():
                 engines = self._ports.engines
@@ -174,6 +183,7 @@ class Service:
             case Select():
                 return [*choosing.explain(self._ports.engines, subject, self.snapshot, session)]
             case CreateAs() | InsertSelect():
+                self._require_sources(subject)
                 plan = self._ports.runner.plan(subject, self.snapshot, session)
                 return ["Engine: spark", *plan.text.splitlines()]
             case _:
@@ -221,6 +231,7 @@ class Service:
             decision = self._catalog.decide(command, self._now_ms())
             if isinstance(statement, InsertSelect):
                 # What cannot be run is not recorded.
+                self._require_sources(statement)
                 self._ports.runner.plan(statement, self.snapshot, session)
             for effect in decision.before:
                 self._perform(effect)
@@ -259,11 +270,29 @@ class Service:
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")
 
+    def _require_sources(self, statement: CreateAs | InsertSelect) -> None:
+        """Refuse what is not declared before Spark is asked, which may have to be started."""
+        for use in statement.query.tables:
+            if self.snapshot.find(use.name) is not None:
+                continue
+            what = f"there is no stream or table {use.name}"
+            if close := close_matches(use.name, [each.name for each in self.snapshot.relations()]):
+                raise CatalogError(what + close)
+            if any(each.name == use.name for each in self._ports.cluster.topics()):
+                what = f"{use.name} is a topic, and no stream or table yet"
+            raise CatalogError(f"{what}: declare it with CREATE STREAM or CREATE TABLE")
+
+    def _close_to(self, name: str) -> str:
+        """Return which names of relations and topics are like one."""
+        topics = [each.name for each in self._ports.cluster.topics()]
+        return close_matches(name, [*(each.name for each in self.snapshot.relations()), *topics])
+
     def _sink_of(self, statement: CreateAs, session: Session) -> Relation:
         found = self.snapshot.find(statement.name)
         if found is not None:
             # It is refused, or left as it is: nobody needs to understand the query for that.
             return replace(found, kind=statement.kind)
+        self._require_sources(statement)
         plan = self._ports.runner.plan(statement, self.snapshot, session)
         said = statement.properties
         return Relation(

@@ -141,8 +141,9 @@ def test_an_insert_that_cannot_be_run_is_not_recorded(fakes: Fakes, service: Ser
     with pytest.raises(PipelineError, match="there is no stream or table nowhere"):
         _execute(service, "INSERT INTO nowhere SELECT * FROM nothing")
     assert fakes.runner.planned == planned
-    with pytest.raises(PipelineError, match="there is no nothing"):
+    with pytest.raises(PipelineError, match="there is no stream or table nothing: declare it"):
         _execute(service, "INSERT INTO enriched SELECT * FROM nothing")
+    assert fakes.runner.planned == planned
     assert service.snapshot == before
 
 
@@ -242,10 +243,27 @@ def test_before_the_service_is_ours_questions_are_answered_and_changes_wait(fake
             "EXPLAIN INSERT INTO orders VALUES (1)",
             "INSERT is done by the server: there is no plan to explain",
         ),
-        ("CREATE STREAM x AS SELECT * FROM nothing", "there is no nothing"),
+        (
+            "CREATE STREAM x AS SELECT * FROM nothing",
+            "there is no stream or table nothing: declare it with CREATE STREAM or CREATE TABLE",
+        ),
+        (
+            "CREATE STREAM x AS SELECT * FROM oders",
+            "there is no stream or table oders: did you mean Orders?",
+        ),
+        (
+            "EXPLAIN CREATE STREAM x AS SELECT * FROM undeclared",
+            (
+                "undeclared is a topic, and no stream or table yet: declare it with CREATE STREAM "
+                "or CREATE TABLE"
+            ),
+        ),
     ],
 )
-def test_what_is_not_there_is_named(service: Service, text: str, message: str) -> None:
+def test_what_is_not_there_is_named(
+    fakes: Fakes, service: Service, text: str, message: str
+) -> None:
+    fakes.cluster.records["undeclared"] = []
     _execute(service, ORDERS + ENRICHED)
     with pytest.raises(PipelineError) as caught:
         _execute(service, text)

@@ -7,6 +7,7 @@ from sqlglot import exp
 from moldau.pipelines.sql.language.as_of import find_as_of
 from moldau.pipelines.sql.language.dialect import MisunderstoodError, parse_expression, parse_query
 from moldau.pipelines.sql.language.errors import error_at
+from moldau.pipelines.sql.language.function_names import find_unknown
 from moldau.pipelines.sql.language.lexing import Shape, Token
 from moldau.pipelines.sql.language.queries import Fragment, QueryPiece, SelectQuery
 from moldau.pipelines.sql.language.refusals import refuse_size, refuse_tokens
@@ -42,6 +43,10 @@ def understand(
         expression = parse_query(stripped)
     except MisunderstoodError as error:
         raise _in_place(text, rewritten, error) from None
+    unknown = find_unknown(stripped, expression)
+    if unknown is not None:
+        start, end = rewritten.origin(unknown.start), rewritten.origin(unknown.end - 1) + 1
+        raise error_at(text, start, end, unknown.words, unknown.hint)
     uses = Uses(expression, rewritten, {token.end: as_of for token, as_of, _ in times})
     for token, _, edit in times:
         if token.end not in uses.ends:

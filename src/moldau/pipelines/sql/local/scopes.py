@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from moldau.pipelines.sql.language.names import no_column, no_field
 from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
 from moldau.pipelines.sql.local.types import SparkType, quoted, text
 
@@ -94,8 +95,7 @@ class Scope:
             return self.outer.find(parts)
         if found is None:
             known = [each.name for source in self.sources for each in source.columns]
-            there = f"there are {', '.join(known)}" if known else "there is none"
-            raise NoColumnError(f"there is no column {'.'.join(parts)}; {there}")
+            raise NoColumnError(no_column(".".join(parts), known))
         return found
 
     def _find_here(self, parts: Sequence[str]) -> "FoundName | None":
@@ -144,7 +144,7 @@ def field_of(sql: Sql, name: str) -> Sql:
     for known, part in sql.type.fields:
         if _equal(known, name):
             return Sql(f"struct_extract({sql.text}, {text(known)})", part)
-    raise NoColumnError(f"there is no field {name} in {sql.type}")
+    raise NoColumnError(no_field(name, sql.type.names))
 
 
 def column(alias: str, name: str, its_type: SparkType) -> Sql:

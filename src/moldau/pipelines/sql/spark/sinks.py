@@ -11,6 +11,7 @@ from moldau.pipelines.decoding.epoch_columns import epoch_number
 from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.language.names import no_column
 from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
 from moldau.pipelines.sql.relations import (
@@ -171,7 +172,7 @@ def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
     known = {each.name.lower(): each for each in sink.columns}
     if unknown := [name for name in names if name.lower() not in known]:
         raise PipelineError(
-            f"{what}: there is no column {unknown[0]}; there are {', '.join(known)}"
+            f"{what}: {no_column(unknown[0], [each.name for each in sink.columns])}"
         )
     given = {name.lower(): each for name, each in zip(names, rows.columns, strict=True)}
     written = [
