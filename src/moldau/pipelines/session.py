@@ -1,15 +1,21 @@
 """The Spark session that pipelines run in: the one that is there, or a local one, quiet."""
 
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import PipelineError, SessionLostError
 from moldau.pipelines.java import use_java
 from moldau.pipelines.shared_source import share_source
 from moldau.pipelines.spark_version import check_pyspark
@@ -18,6 +24,8 @@ _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 # Starts workers a second earlier, where their Spark is the one that is installed beside us.
 _QUICK_PYTHON: Final = Path(__file__).parent / "worker/python"
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
+_END_SECONDS_MAX: Final = 10.0
+"""How long a JVM that has closed its sockets may take to be seen as ended."""
 
 
 def get_session(
@@ -33,6 +41,7 @@ def get_session(
     `spark-submit`, which has chosen a master and a Java already, both are left alone.
     """
     check_pyspark()
+    _drop_dead_session()
     active = SparkSession.getActiveSession()
     if active is not None:
         _check_master(active, master)
@@ -49,7 +58,8 @@ def get_session(
         chosen |= _own_configs(master or "local[*]", is_quiet=is_quiet)
     for key, value in (chosen | dict(configs or {})).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _keeping_interrupts():
+        session = builder.getOrCreate()
     # A session that was there is active in other threads, and Spark finds our source and sink only
     # in a thread's active one. To make a DataFrame is the public way to have it active in this.
     session.createDataFrame([], "nothing int")
@@ -94,3 +104,66 @@ def _own_configs(master: str, *, is_quiet: bool) -> dict[str, str]:
         # What a stateful query begins with stays, and 200, Spark's default, are for a cluster.
         configs["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     return configs
+
+
+@contextmanager
+def _keeping_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does, where that was chosen: a new session puts its own handler there."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and before is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
+
+
+# A JVM that has ended.
+
+
+def find_loss(
+    session: SparkSession | None = None, error: BaseException | None = None
+) -> Exception | None:
+    """Return how the JVM of a session has ended, or that of now; None while it is there.
+
+    An error that was seen may be a sign of it: sockets are closed some moments before the end.
+    """
+    if session is not None and getattr(session, "sparkContext", None) is None:
+        return None  # Spark Connect: the JVM is the server's.
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - there is no other way, here and below
+    if session is not None and session._jvm is not SparkContext._jvm:  # noqa: SLF001
+        return SessionLostError("its JVM has ended")
+    if gateway is None:
+        return None
+    is_cut = isinstance(error, Py4JNetworkError | ConnectionError)
+    if gateway.proc is None:
+        words = "the JVM of spark-submit, which has started this program, is gone: start it again"
+        return PipelineError(words) if is_cut else None
+    if is_cut:
+        with suppress(subprocess.TimeoutExpired):
+            gateway.proc.wait(_END_SECONDS_MAX)
+    code = gateway.proc.poll()
+    return None if code is None else SessionLostError(f"its JVM {_how_it_ended(code)}")
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"has ended with code {code}"
+    words = f"was killed by signal {-code}"
+    is_memory = code == -signal.SIGKILL
+    return f"{words}, as by a machine that is out of memory" if is_memory else words
+
+
+def _drop_dead_session() -> None:
+    """Have PySpark forget a JVM that has ended: what it keeps of it would be used for ever."""
+    with SparkContext._lock:  # noqa: SLF001
+        gateway: Any = SparkContext._gateway  # noqa: SLF001
+        if gateway is None or gateway.proc is None or gateway.proc.poll() is None:
+            return
+        context = SparkContext._active_spark_context  # noqa: SLF001
+        if context is not None:
+            # So that it says no good-bye to the JVM, and ends what it has in this process.
+            context._jsc = None  # noqa: SLF001
+            context.stop()
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+    gateway.proc.stdin.close()
+    gateway.shutdown_callback_server()

@@ -5,9 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from moldau.pipelines.supervision.restarts import Ended, RestartState, Running, Starting, Waiting
+from moldau.pipelines.supervision.restarts import (
+    Ended,
+    Held,
+    RestartState,
+    Running,
+    Starting,
+    Waiting,
+)
 
-Word = Literal["starting", "running", "waiting", "failed", "stopped"]
+Word = Literal["held", "starting", "running", "waiting", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,11 @@ class QueryStatus:
 def is_idle(progress: Mapping[str, Any]) -> bool:
     """Whether Spark tells, under the number of the next batch, that there is none yet."""
     return "addBatch" not in progress.get("durationMs", {})
+
+
+def has_moved(batches: Iterable[Any]) -> bool:
+    """Whether one of what Spark tells was a batch; each is a `StreamingQueryProgress`."""
+    return not all(is_idle(json.loads(batch.json)) for batch in batches)
 
 
 def read_progress(progress: Mapping[str, Any]) -> BatchNumbers:
@@ -127,6 +139,8 @@ def status_of(
     reason: str | None = None
     retry_seconds: float | None = None
     match state:
+        case Held():
+            word, reason = "held", f"it waits for the end of {', '.join(state.feeders)}"
         case Starting():
             word = "starting"
         case Running():
