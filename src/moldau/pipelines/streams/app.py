@@ -282,8 +282,8 @@ class App:
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
-        `group` is told how far it has come, if not `moldau-NAME`. `written` is for rows that are
-        encoded already.
+        `group` is told how far it has come, if not `moldau-APP:NAME`. `written` is for rows that
+        are encoded already.
         """
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):

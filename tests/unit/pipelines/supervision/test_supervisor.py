@@ -88,7 +88,7 @@ class Runner:
         self.reopened = 0
         self.refusals: list[Exception] = []
 
-    def find_loss(self, error: Exception | None = None) -> Exception | None:
+    def find_loss(self, _error: Exception | None = None) -> Exception | None:
         return self.loss
 
     def reopen(self) -> None:
@@ -219,7 +219,7 @@ def test_an_error_may_be_the_first_sign_of_a_lost_session(lost_at: str) -> None:
         return Query() if runner.reopened else DyingQuery(runner, lost_at)
 
     def act(last: dict[str, QueryStatus]) -> None:
-        if lost_at == "stop" or runner.reopened and last["a"].state == "running":
+        if lost_at == "stop" or (runner.reopened and last["a"].state == "running"):
             supervisor.ask_to_stop()
 
     audience = Audience(act)

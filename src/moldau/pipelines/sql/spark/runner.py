@@ -17,7 +17,6 @@ from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
-from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
@@ -129,7 +128,7 @@ class SparkRunner:
         app = self._app(self._base_of(query))
         sink = plan_sink(app, statement, snapshot.find, _start(query.settings))
         # Another service of the cluster may have a query of the same id.
-        return app, declare(app, sink, query.id, group=group_of(f"{self._service}.{query.id}"))
+        return app, declare(app, sink, query.id, group=f"moldau-{self._service}.{query.id}")
 
     def _tell_loss(self, session: "SparkSession | None", line: str) -> None:
         """Say once that a session is lost, however many queries have run in it."""
