@@ -1,5 +1,6 @@
 """The Spark session that pipelines run in: the one that is there, or a local one, quiet."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -64,6 +65,7 @@ def get_session(
     # in a thread's active one. To make a DataFrame is the public way to have it active in this.
     session.createDataFrame([], "nothing int")
     share_source(session)
+    _end_quietly(session)
     return session
 
 
@@ -133,7 +135,8 @@ def find_loss(
         return SessionLostError("its JVM has ended")
     if gateway is None:
         return None
-    is_cut = isinstance(error, Py4JNetworkError | ConnectionError)
+    # What Java has thrown was answered by a JVM that is there.
+    is_cut = isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
     if gateway.proc is None:
         words = "the JVM of spark-submit, which has started this program, is gone: start it again"
         return PipelineError(words) if is_cut else None
@@ -142,6 +145,31 @@ def find_loss(
             gateway.proc.wait(_END_SECONDS_MAX)
     code = gateway.proc.poll()
     return None if code is None else SessionLostError(f"its JVM {_how_it_ended(code)}")
+
+
+def _end_quietly(session: SparkSession) -> None:
+    """Keep the tracebacks away that PySpark prints when a JVM ends: `find_loss` says it."""
+    context = getattr(session, "sparkContext", None)
+    if context is None:
+        return
+    server = context._accumulatorServer  # noqa: SLF001
+    complain = server.handle_error
+
+    def handle_error(*where: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            complain(*where)
+
+    server.handle_error = handle_error
+    for name in ("root", "py4j.java_gateway", "py4j.clientserver"):
+        logging.getLogger(name).addFilter(_is_no_cut)
+
+
+def _is_no_cut(record: logging.LogRecord) -> bool:
+    """Whether a record is none of py4j's about a connection that broke off: it raises as well."""
+    error = record.exc_info[1] if record.exc_info else None
+    return (
+        not isinstance(error, Py4JNetworkError | ConnectionError) or "py4j" not in record.pathname
+    )
 
 
 def _how_it_ended(code: int) -> str:
