@@ -6,7 +6,13 @@ from typing import Final, cast
 import pyarrow as pa
 
 from moldau.pipelines.connector.options import Options
-from moldau.pipelines.decoding.batches import ON_ERROR, OnDecodingError, decode_batch
+from moldau.pipelines.decoding.batches import (
+    AS_THEY_CAME,
+    ON_ERROR,
+    WITH_REASONS,
+    OnDecodingError,
+    decode_batch,
+)
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
 from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
@@ -31,8 +37,8 @@ class Decoding:
 
     @property
     def has_reasons(self) -> bool:
-        """Whether records stay as they came, with a further column that says what is wrong."""
-        return self.on_error in {"only", "mark"}
+        """Whether there is a further column, which says what is wrong with a record."""
+        return self.on_error in WITH_REASONS
 
     @property
     def arrow_types(self) -> dict[str, pa.DataType]:
@@ -41,7 +47,7 @@ class Decoding:
         return {
             name: decoder.arrow_type
             for name, decoder in decoders.items()
-            if decoder is not None and not self.has_reasons
+            if decoder is not None and self.on_error not in AS_THEY_CAME
         }
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:

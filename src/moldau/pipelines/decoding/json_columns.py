@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructType
 
-from moldau.pipelines.decoding.batches import REASON, OnDecodingError, failure
+from moldau.pipelines.decoding.batches import AS_THEY_CAME, REASON, OnDecodingError, failure
+from moldau.pipelines.decoding.decode_counts import Counted, count_undecodable, leave_out
 from moldau.pipelines.decoding.decoder import SchemaError
 from moldau.pipelines.decoding.spark_types import words_of
 
@@ -20,6 +21,8 @@ def decode_json(
     schemas: Mapping[str, str | StructType],
     on_error: OnDecodingError,
     options: Mapping[str, str] | None = None,
+    *,
+    counted: Counted | None = None,
 ) -> DataFrame:
     """Return rows whose JSON, in UTF-8, is a struct in each column of `schemas`; nulls stay null.
 
@@ -27,7 +30,8 @@ def decode_json(
     makes the whole row one that does not decode. `on_error` says what becomes of it, as for
     `decode_batch`, and `fail` needs the columns topic, partition and offset as well; reasons that
     are there already, as the source marked them, stay. `options` are those of `from_json`, such as
-    `timestampFormat`; times are read as ISO 8601 without it.
+    `timestampFormat`; times are read as ISO 8601 without it. Of a stream, what does not decode may
+    be `counted`.
     """
     fields = {column: _read_schema(schema) for column, schema in schemas.items()}
     parsed = rows
@@ -36,10 +40,15 @@ def decode_json(
     reasons = [F.col(REASON.name)] if REASON.name in rows.columns else []
     reason = F.coalesce(*reasons, *map(_reason, fields))
     spare = [_parsed(column) for column in fields]
-    if on_error in {"only", "mark"}:
+    if on_error in AS_THEY_CAME:
         marked = parsed.withColumn(REASON.name, reason).drop(*spare)
+        if counted is not None:
+            marked = count_undecodable(marked, counted)
         return marked.filter(F.col(REASON.name).isNotNull()) if on_error == "only" else marked
-    good = parsed.filter(_is_good(reason) if on_error == "fail" else reason.isNull())
+    if on_error == "fail":
+        good = parsed.filter(_is_good(reason))
+    else:
+        good = leave_out(parsed.withColumn(REASON.name, reason), counted)
     for column, its_fields in fields.items():
         names = (F.col(_parsed(column))[name].alias(name) for name in its_fields.names)
         good = good.withColumn(column, F.when(F.col(column).isNotNull(), F.struct(*names)))

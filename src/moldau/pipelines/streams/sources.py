@@ -11,7 +11,9 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from moldau.pipelines.connector.options import SERVERS
 from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.decoding.batches import REASON
 from moldau.pipelines.decoding.batches import OnDecodingError as DecodeErrors
+from moldau.pipelines.decoding.decode_counts import Counted, count_undecodable, leave_out
 from moldau.pipelines.decoding.formats import FORMATS
 from moldau.pipelines.decoding.json_columns import decode_json
 from moldau.pipelines.decoding.spark_types import words_of
@@ -145,6 +147,7 @@ def load_records(
 ) -> DataFrame:
     """Return a topic's records with these columns, key and value decoded: a stream or a batch."""
     json_schemas = _json_schemas(source)
+    counted = None if is_batch else _counted(source, errors)
     needed = list(columns)
     if json_schemas and errors == "fail":
         needed += [name for name in PLACE if name not in needed]
@@ -156,7 +159,7 @@ def load_records(
         "subscribe": source.topic,
         "columns": ",".join(needed),
         **_start(source.starting if run.begin_ms is None else str(run.begin_ms)),
-        **_decoding(source, "mark" if json_schemas and errors == "only" else errors),
+        **_decoding(source, _worker_errors(errors, counted, has_json=bool(json_schemas))),
         **source.options,
     }
     # Asked here, what is wrong is one line; asked by Spark, it is a trace of two languages.
@@ -165,7 +168,29 @@ def load_records(
     rows = reader.format("moldau").options(**options).load()
     if is_bounded:
         rows = rows.filter(_is_within(run))
-    return decode_json(rows, json_schemas, errors) if json_schemas else rows
+    if json_schemas:
+        return decode_json(rows, json_schemas, errors, counted=counted)
+    # Further options of the source may have the worker do something else.
+    if counted is None or REASON.name not in rows.columns:
+        return rows
+    return count_undecodable(rows, counted) if errors == "only" else leave_out(rows, counted)
+
+
+def _counted(source: Source, errors: DecodeErrors) -> Counted | None:
+    """Return what records that do not decode are counted as: nothing where they are an error."""
+    if errors == "fail":
+        return None
+    return "dead_lettered" if source.on_error == "dead-letter" else "skipped"
+
+
+def _worker_errors(
+    errors: DecodeErrors, counted: Counted | None, *, has_json: bool
+) -> DecodeErrors:
+    """Return what the source's worker does with records that it cannot decode."""
+    if errors == "only":
+        return "mark" if has_json else "only"
+    # What is to be counted is left out by Spark, behind the worker.
+    return errors if counted is None else "note"
 
 
 def _start(starting: str) -> dict[str, str]:
