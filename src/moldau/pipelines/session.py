@@ -105,6 +105,10 @@ def _own_configs(master: str, *, is_quiet: bool) -> dict[str, str]:
     if master.startswith("local"):
         # What a stateful query begins with stays, and 200, Spark's default, are for a cluster.
         configs["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
+        # Rows of a batch that runs are told this often, and ten minutes without an answer end it,
+        # as they do by default.
+        configs["spark.executor.heartbeatInterval"] = "2s"
+        configs["spark.executor.heartbeat.maxFailures"] = "300"
     return configs
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
+from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.pipelines.connector.cluster_offsets import CommitWarning
 from moldau.pipelines.connector.offsets import Offsets, from_json
 
@@ -43,7 +44,7 @@ class FormerGroup:
         told = {
             place: at.offset
             for place, at in admin.list_group_offsets(self.name).items()
-            if at is not None
+            if isinstance(at, OffsetAndMetadata)
         }
         if not told or not self.went_on_from:
             return

@@ -9,9 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moldau.pipelines.supervision.failures import Failure, failure_of
+from moldau.pipelines.supervision.long_batch import LongBatch
 from moldau.pipelines.supervision.progress import (
     BatchNumbers,
+    BatchSoFar,
     QueryStatus,
+    RunTotals,
     is_idle,
     read_progress,
     status_of,
@@ -192,7 +195,7 @@ class Supervisor:
         self._audience.explain(failure)
         for watched in self._watched.values():
             watched.has_failed |= watched.query is not None
-            watched.query = None
+            watched.query = watched.so_far = None
         return self._restarts.lost(failure, time.monotonic())
 
     def _show(self) -> None:
@@ -204,8 +207,9 @@ class Supervisor:
                     self._restarts.states[name],
                     now,
                     restarts=watched.restarts,
-                    late_rows=watched.late_rows,
+                    totals=watched.totals,
                     last=watched.last,
+                    so_far=watched.so_far,
                 )
                 for name, watched in self._watched.items()
             ]
@@ -220,8 +224,10 @@ class _Watched:
         self.restarts = 0
         self.has_failed = False
         """Whether its next start is one after a failure."""
-        self.late_rows = 0
+        self.totals = RunTotals()
         self.last: BatchNumbers | None = None
+        self.so_far: BatchSoFar | None = None
+        self._inside: LongBatch | None = None
         self.has_moved = False
         """Whether it had a batch since it last came to its end."""
         self._read_to = -1
@@ -231,6 +237,7 @@ class _Watched:
         self.query = query
         self.restarts += self.has_failed
         self.has_failed = False
+        self._inside = LongBatch(query)
         self._read_to = -1
 
     def stop(self) -> None:
@@ -239,15 +246,21 @@ class _Watched:
 
     def refresh(self) -> None:
         """Take what Spark says now; all batches, if several have passed since the last look."""
-        last = None if self.query is None else self.query.lastProgress
-        if self.query is None or last is None:
+        if self.query is None or self._inside is None:
             return
-        is_next = last.batchId <= self._read_to + 1
-        self._read([last] if is_next else self.query.recentProgress)
+        last, before = self.query.lastProgress, self._read_to
+        if last is not None:
+            is_next = last.batchId <= before + 1
+            self._read([last] if is_next else self.query.recentProgress)
+        # A batch that has begun since the last look will be told of when it has ended.
+        self.so_far = (
+            self._inside.look(is_first=self.last is None) if self._read_to == before else None
+        )
 
     def let_go(self) -> None:
         """Take the last numbers of a query that does not run any more."""
         query, self.query = self.query, None
+        self.so_far = None
         # A session that is lost meanwhile says so in many ways, and tells nothing more.
         with suppress(Exception):
             self._read([] if query is None else query.recentProgress)
@@ -259,7 +272,7 @@ class _Watched:
             if is_idle(progress):
                 self.last = self.last and self.last.at_rest(numbers.lag)
             elif numbers.batch > self._read_to:
-                self.late_rows += numbers.late_rows
+                self.totals = self.totals.plus(numbers)
                 self._read_to = numbers.batch
                 self.has_moved = True
                 self.last = numbers

@@ -45,6 +45,7 @@ class Query:
             SimpleNamespace(json=json.dumps(each), batchId=each["batchId"]) for each in batches
         ]
         self._error = error
+        self.status = {"message": "Processing new data"}
 
     @property
     def lastProgress(self) -> object:  # noqa: N802
@@ -171,7 +172,7 @@ def test_every_batch_is_counted_once() -> None:
     audience = Audience(act)
     supervisor = Supervisor(["a"], Runner(lambda _: query), audience)
     assert supervisor.run()
-    assert audience.last["a"].late_rows == 15
+    assert audience.last["a"].totals.late_rows == 15
     assert audience.last["a"].last is not None
     assert audience.last["a"].last.batch == 7
 
@@ -266,3 +267,22 @@ def test_a_query_runs_behind_those_that_feed_it_and_round_in_a_circle() -> None:
     assert Supervisor(feeders, Runner(start), audience, feeders=feeders).run()
     assert started == ["source", *["one", "other"] * 4, "end"]
     assert [each.restarts for each in audience.last.values()] == [0] * 4
+
+
+def test_the_first_batch_is_shown_while_it_runs_and_no_later_one_that_has_ended() -> None:
+    query = Query()
+    seen: list[str | None] = []
+
+    def act(last: dict[str, QueryStatus]) -> None:
+        so_far = last["a"].so_far
+        seen.append(None if so_far is None else so_far.phase)
+        if len(seen) == 2:
+            query.recentProgress += Query(batch(0, 0)).recentProgress
+        if last["a"].last is not None:
+            supervisor.ask_to_stop()
+
+    audience = Audience(act)
+    supervisor = Supervisor(["a"], Runner(lambda _: query), audience)
+    assert supervisor.run()
+    assert seen[:3] == ["Processing new data", "Processing new data", None]
+    assert audience.last["a"].totals.rows_in == 10
