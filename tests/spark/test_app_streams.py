@@ -1,6 +1,7 @@
 """Apps from topic to topic: windows, changes, and what starts go on from."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from moldau.pipelines import App
 from moldau.pipelines.connector.cluster_offsets import CommitWarning
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.emitting import GrowingStateWarning
+from moldau.pipelines.supervision.long_batch import LongBatch
 from moldau.pipelines.supervision.progress import read_progress
 from moldau.testing.broker import Broker
 from tests.spark.apps import ORDERS, Apps, lag, order, send, values
@@ -71,6 +73,44 @@ def test_queries_that_feed_each_other_end_when_all_is_written_and_read(
         PipelineError, match=r"start\(once=True\): query tens reads what down writes"
     ):
         countdown_app(apps, topic).start(once=True)
+
+
+def test_the_first_batch_tells_what_it_has_read_and_its_state_how_large_it_is(
+    apps: Apps, broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    broker.create_topic(topic, partitions=2)
+    send(broker, topic, [order(n, f"u{n}", n) for n in range(100)])
+    app = apps.make()
+    users = app.stream(topic, ORDERS)
+    gate = tmp_path / "gate"
+
+    def wait(user: str) -> str:
+        deadline = time.monotonic() + 300
+        while not gate.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return user
+
+    # Spark would take the types of a function for those of Arrow.
+    held = F.udf(lambda user: wait(user), "string")  # noqa: PLW0108
+    rows = users.select(held("user").alias("user")).groupBy("user").count()
+    app.declare(rows, f"{topic}-counts", key="user", emit="changes")
+    (query,) = app.start(once=True)
+    inside, deadline = LongBatch(query), time.monotonic() + 300
+    while (found := inside.look(is_first=True)) is None or found.rows != 100:
+        assert time.monotonic() < deadline, found
+        assert query.isActive, query.exception()
+        time.sleep(0.1)
+    assert (found.phase, found.tasks_done) == ("Processing new data", 0)
+    assert found.tasks
+    gate.touch()
+    assert query.awaitTermination(300)
+    assert inside.look(is_first=False) is None
+    assert query.lastProgress is not None
+    numbers = read_progress(json.loads(query.lastProgress.json))
+    files = Path(app.checkpoints.of(f"{topic}-counts")).rglob("*.sst")
+    assert numbers.state_rows == 100
+    assert numbers.state_bytes == sum(file.stat().st_size for file in files)
+    app.stop()
 
 
 def test_each_app_has_a_group_of_its_own_and_takes_over_the_one_that_it_had(
