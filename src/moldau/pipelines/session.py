@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from moldau.pipelines.errors import PipelineError, SessionLostError
 from moldau.pipelines.java import use_java
 from moldau.pipelines.shared_source import share_source
-from moldau.pipelines.spark_version import check_pyspark
+from moldau.pipelines.spark_version import check_connect, check_pyspark
 
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # Starts workers a second earlier, where their Spark is the one that is installed beside us.
@@ -52,6 +52,7 @@ def get_session(
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
     if master is not None and master.startswith("sc://"):
+        check_connect(master)
         builder = builder.remote(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
         use_java()
