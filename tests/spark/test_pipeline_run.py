@@ -148,6 +148,7 @@ def test_a_run_ends_with_no_lag_and_a_query_begins_anew_after_a_reset(
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert {row["query"]: row["state"] for row in rows} == {enriched: "stopped", totals: "stopped"}
+    assert {row["query"]: row["total_rows_in"] for row in rows} == {enriched: 30, totals: 30}
     assert [lag(broker, "shop", query) for query in (enriched, totals)] == [0, 0]
     # The watermark is ten seconds behind: the last two minutes are still open.
     assert (count(broker, enriched), count(broker, totals)) == (30, 24)
