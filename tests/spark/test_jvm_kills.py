@@ -3,6 +3,7 @@
 MOLDAU_JVM_KILLS says how often; MOLDAU_EXPLORE draws other moments each time.
 """
 
+import json
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -26,7 +28,7 @@ from tests.spark.order_totals import (
     WINDOW_SECONDS,
     OrderTotals,
 )
-from tests.spark.reading import open_transactions
+from tests.spark.reading import open_transactions, read
 from tests.spark.small_session import SMALL
 
 KILLS = int(os.environ.get("MOLDAU_JVM_KILLS", "1"))
@@ -60,6 +62,9 @@ totals = orders.groupBy("user", F.window("at", "WINDOW_SECONDS seconds")).agg(
 )
 named = totals.select(name_of("user", F.unix_seconds("window.start")).alias("id"), "cents", "n")
 app.to(named, "TARGET", key="id", name="totals")
+# Through foreachBatch, which Spark calls back from the JVM.
+spent = orders.groupBy("user").agg(F.sum("cents").alias("cents"))
+app.to(spent, "TARGET-spent", key="user", emit="changes", name="spent")
 app.run()
 """
 COMMAND = ("-m", "moldau.cli", "pipeline", "run", "app.py", "--no-views")
@@ -110,6 +115,21 @@ def running(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
+def find_spent(
+    orders: OrderTotals, end: Literal["read_committed", "read_uncommitted"] = "read_uncommitted"
+) -> dict[str, int]:
+    """Return the last change of what each user has spent."""
+    records = read(orders.servers, f"{orders.target}-spent", end)
+    return {each["user"]: each["cents"] for each in (json.loads(r.value or b"") for r in records)}
+
+
+def expected_spent(orders: OrderTotals) -> Counter[str]:
+    spent: Counter[str] = Counter()
+    for key, (cents, _) in orders.expected(closed=False).items():
+        spent[key.partition("@")[0]] += cents
+    return spent
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -146,9 +166,11 @@ def test_queries_go_on_in_another_jvm_and_write_every_window_once(
             orders.close()
             expected = Counter(orders.expected(closed=True).items())
             wait_until(lambda: Counter(orders.found(is_over=False)) >= expected)
+            wait_until(lambda: find_spent(orders, "read_committed") == expected_spent(orders))
             process.send_signal(signal.SIGTERM)
             assert process.wait(SECONDS_MAX) == 0, said()
         lines = [line.removeprefix("moldau: ") for line in said().splitlines() if ": " in line]
         assert [line.startswith(LINE) for line in lines] == [True] * KILLS, said()
         assert open_transactions(orders.servers, orders.target) == []
         assert Counter(orders.found()) == expected
+        assert find_spent(orders) == expected_spent(orders)

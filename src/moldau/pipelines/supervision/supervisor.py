@@ -53,7 +53,7 @@ class Audience(Protocol):
         """Take all that Spark has said of a failure."""
 
 
-class Runner(Protocol):
+class Supervised(Protocol):
     """Who has the queries, and the session that they run in."""
 
     def start(self, name: str) -> "StreamingQuery":
@@ -75,13 +75,13 @@ class Supervisor:
     def __init__(
         self,
         names: Iterable[str],
-        runner: Runner,
+        supervised: Supervised,
         audience: Audience,
         *,
         feeders: Mapping[str, frozenset[str]] | None = None,
         policy: Policy | None = None,
     ) -> None:
-        self._runner = runner
+        self._supervised = supervised
         self._audience = audience
         self._watched = {name: _Watched() for name in names}
         self._restarts = Restarts(
@@ -132,7 +132,7 @@ class Supervisor:
         if self._stop_asked.is_set():
             return self._restarts.ended(name)
         try:
-            self._watched[name].begin(self._runner.start(name))
+            self._watched[name].begin(self._supervised.start(name))
         except Exception as error:  # noqa: BLE001 - whatever it is, the other queries go on
             return self._fail(name, error)
         return self._restarts.started(name, time.monotonic())
@@ -146,7 +146,7 @@ class Supervisor:
 
     def _open_session(self) -> list[RestartEffect]:
         try:
-            self._runner.reopen()
+            self._supervised.reopen()
         except Exception as error:  # noqa: BLE001 - it is told, and tried again
             return self._lose(error)
         return self._restarts.opened(time.monotonic())
@@ -154,7 +154,7 @@ class Supervisor:
     def _look(self, *, is_due: bool) -> None:
         """See what has become of the queries, and how far they are if that is due to be shown."""
         running = [name for name, each in self._watched.items() if each.query is not None]
-        if running and (loss := self._runner.find_loss()) is not None:
+        if running and (loss := self._supervised.find_loss()) is not None:
             self._perform(self._lose(loss))
             return
         for name in running:
@@ -181,7 +181,7 @@ class Supervisor:
         return self._restarts.ended(name, has_moved=has_moved)
 
     def _fail(self, name: str, error: Exception) -> list[RestartEffect]:
-        if (loss := self._runner.find_loss(error)) is not None:
+        if (loss := self._supervised.find_loss(error)) is not None:
             return self._lose(loss)
         failure = failure_of(error)
         self._audience.explain(failure)
