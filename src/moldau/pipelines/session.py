@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -140,8 +140,7 @@ def find_loss(
         return SessionLostError("its JVM has ended")
     if gateway is None:
         return None
-    # What Java has thrown was answered by a JVM that is there.
-    is_cut = isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
+    is_cut = _is_cut(error)
     if gateway.proc is None:
         words = "the JVM of spark-submit, which has started this program, is gone: start it again"
         return PipelineError(words) if is_cut else None
@@ -150,6 +149,11 @@ def find_loss(
             gateway.proc.wait(_END_SECONDS_MAX)
     code = gateway.proc.poll()
     return None if code is None else SessionLostError(f"its JVM {_how_it_ended(code)}")
+
+
+def _is_cut(error: BaseException | None) -> bool:
+    """Whether an error may come from a JVM that does not answer; what Java throws is an answer."""
+    return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
 def _end_quietly(session: SparkSession) -> None:
@@ -166,15 +170,13 @@ def _end_quietly(session: SparkSession) -> None:
 
     server.handle_error = handle_error
     for name in ("root", "py4j.java_gateway", "py4j.clientserver"):
-        logging.getLogger(name).addFilter(_is_no_cut)
+        logging.getLogger(name).addFilter(_is_wanted)
 
 
-def _is_no_cut(record: logging.LogRecord) -> bool:
+def _is_wanted(record: logging.LogRecord) -> bool:
     """Whether a record is none of py4j's about a connection that broke off: it raises as well."""
     error = record.exc_info[1] if record.exc_info else None
-    return (
-        not isinstance(error, Py4JNetworkError | ConnectionError) or "py4j" not in record.pathname
-    )
+    return "py4j" not in record.pathname or not _is_cut(error)
 
 
 def _how_it_ended(code: int) -> str:
