@@ -140,7 +140,7 @@ def find_loss(
         return SessionLostError("its JVM has ended")
     if gateway is None:
         return None
-    is_cut = _is_cut(error)
+    is_cut = _is_cut(error) and not _answers(gateway)
     if gateway.proc is None:
         words = "the JVM of spark-submit, which has started this program, is gone: start it again"
         return PipelineError(words) if is_cut else None
@@ -156,12 +156,22 @@ def _is_cut(error: BaseException | None) -> bool:
     return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
+def _answers(gateway: Any) -> bool:
+    try:
+        gateway.jvm.java.lang.System.currentTimeMillis()
+    except (Py4JError, OSError):
+        return False
+    return True
+
+
 def _end_quietly(session: SparkSession) -> None:
     """Keep the tracebacks away that PySpark prints when a JVM ends: `find_loss` says it."""
     context = getattr(session, "sparkContext", None)
     if context is None:
         return
     server = context._accumulatorServer  # noqa: SLF001
+    if "handle_error" in vars(server):
+        return
     complain = server.handle_error
 
     def handle_error(*where: Any) -> None:
