@@ -207,6 +207,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a stateful pipeline whose JVM is killed",
+        ("tests/spark/test_jvm_kills.py",),
+        {"MOLDAU_JVM_KILLS": "20"},
+        "pipelines",
+    ),
+    Proof(
         "a SQL server, killed while its queries run",
         (f"{SQL_KILLS}[moldau]",),
         {"MOLDAU_SQL_KILLS": "20"},

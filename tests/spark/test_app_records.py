@@ -71,7 +71,7 @@ def test_dead_letters_are_written_once_with_where_they_come_from(
     }
     assert (second.key, second.value) == BAD_KEY
     assert headers_of(second)[REASON] == b"key: 1 bytes, int has 4"
-    assert lag(broker, f"moldau-{apps.name}.dead-letters", topic) == 0
+    assert lag(broker, f"moldau-{apps.name}:{apps.name}.dead-letters", topic) == 0
 
 
 def test_what_does_not_decode_stops_the_query_or_is_left_out(

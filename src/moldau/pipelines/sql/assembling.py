@@ -56,6 +56,7 @@ def make_ports(setup: Setup) -> Ports:
             if setup.checkpoints is None
             else f"{setup.checkpoints.rstrip('/')}/{cluster}",
             master=setup.master,
+            say=setup.say,
         )
 
     told: list[str] = []

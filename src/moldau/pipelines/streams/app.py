@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from moldau.kernel.durations import Duration
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.errors import OptionError, PipelineError
-from moldau.pipelines.session import get_session
+from moldau.pipelines.session import find_loss, get_session
 from moldau.pipelines.streams.aggregates import aggregate
 from moldau.pipelines.streams.checkpoints import Checkpoints, check_name
 from moldau.pipelines.streams.committing import Committer
@@ -45,6 +45,7 @@ from moldau.pipelines.streams.starting import (
 )
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
+from moldau.pipelines.streams.waves import find_feeders
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -296,8 +297,8 @@ class App:
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
-        `group` is told how far it has come, if not `moldau-NAME`. `written` is for rows that are
-        encoded already.
+        `group` is told how far it has come, if not `moldau-APP:NAME`. `written` is for rows that
+        are encoded already.
         """
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):
@@ -359,23 +360,31 @@ class App:
         """Start all queries and return at once; `once` reads what is there and ends."""
         if not self.queries:
             raise PipelineError(f"app {self.name} has no queries: declare some with app.to")
+        if once:
+            _check_independent(self.queries)
         return [self.start_query(query, once=once) for query in self.queries]
 
     def stop(self) -> None:
-        """Stop the queries that run; the session stays."""
+        """Stop the queries that run; the session stays, if it is not lost already."""
         for query in self._running.values():
-            query.stop()
+            try:
+                query.stop()
+            except Exception as error:
+                if find_loss(self._spark, error) is None:
+                    raise
         self._committer.finish()
         self._running.clear()
 
     def run(self, *, once: bool = False) -> None:
-        """Run all queries until they end or somebody stops them, and start again those that fail.
+        """Run all queries until they end or are stopped, and start again those that fail.
 
         This is for a program's end: where a query was given up, the program exits with 1.
         """
-        # It knows apps, and not the other way round but here.
+        # They know apps, and not the other way round but here.
+        from moldau.pipelines.supervision.app_file import stop_if_loading  # noqa: PLC0415
         from moldau.pipelines.supervision.run import run_app  # noqa: PLC0415
 
+        stop_if_loading()
         try:
             is_fine = run_app(self, once=once)
         except PipelineError as error:
@@ -393,6 +402,16 @@ def _file_of(frame: FrameType | None) -> str | None:
     if caller is None or caller.f_code.co_name != "<module>":
         return None
     return caller.f_code.co_filename
+
+
+def _check_independent(queries: Sequence[Query]) -> None:
+    """Refuse queries that would read what is not written yet, and end."""
+    for name, feeders in find_feeders(queries).items():
+        if feeders:
+            raise PipelineError(
+                f"start(once=True): query {name} reads what {min(feeders)} writes, and would end "
+                "before that is there; app.run(once=True) runs one behind the other"
+            )
 
 
 def _check_on_error(on_error: OnError) -> OnError:

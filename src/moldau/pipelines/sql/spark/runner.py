@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.session import find_loss
 from moldau.pipelines.sql.catalog.definitions import (
     CatalogSnapshot,
     Definition,
@@ -24,14 +25,15 @@ from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
-from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.streams.dead_letter_headers import dead_letters_topic
 from moldau.pipelines.streams.declared import Query
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
+from moldau.pipelines.supervision.restarts import SPARK
 from moldau.pipelines.supervision.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 PLANNED: Final = "planned"
@@ -61,7 +63,10 @@ class SparkRunner:
         checkpoints: str = FOLDER,
         master: str | None = None,
         configs: Mapping[str, str] | None = None,
+        say: Callable[[str], None] = lambda _line: None,
     ) -> None:
+        self._say = say
+        self._lost: SparkSession | None = None
         self._service = service
         self._bootstrap = bootstrap
         self._checkpoints = checkpoints.rstrip("/")
@@ -89,7 +94,7 @@ class SparkRunner:
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run, from its checkpoint if it has one."""
-        run = _Run(query.id, lambda: self._declare(query, snapshot))
+        run = _Run(query.id, lambda: self._declare(query, snapshot), self._tell_loss)
         with self._lock:
             assert query.id not in self._runs, f"{query.id} runs already"
             self._runs[query.id] = run
@@ -97,7 +102,7 @@ class SparkRunner:
                 if definition not in self._letters:
                     self._letters[definition] = self._run_letters(definition, query.settings)
                 self._letters[definition].readers.add(query.id)
-        run.start()
+        run.begin()
 
     def stop(self, query_id: str) -> None:
         """Return when it runs no more."""
@@ -169,12 +174,21 @@ class SparkRunner:
         app = self._app(self._base_of(query))
         sink = plan_sink(app, statement, snapshot.find, _start(query.settings))
         # Another service of the cluster may have a query of the same id.
-        return app, declare(app, sink, query.id, group=group_of(f"{self._service}.{query.id}"))
+        return app, declare(app, sink, query.id, group=f"moldau-{self._service}.{query.id}")
+
+    def _tell_loss(self, session: "SparkSession | None", line: str) -> None:
+        """Say once that a session is lost, however many queries have run in it."""
+        with self._lock:
+            is_known, self._lost = session is self._lost, session
+        if session is None or not is_known:
+            self._say(f"Spark: {line}")
 
     def _run_letters(self, definition: Definition, settings: Mapping[str, str]) -> "_Letters":
         name = self._letters_name(definition)
-        run = _Run(name, lambda: self._declare_letters(definition, _start(settings)))
-        run.start()
+        run = _Run(
+            name, lambda: self._declare_letters(definition, _start(settings)), self._tell_loss
+        )
+        run.begin()
         return _Letters(run)
 
     def _declare_letters(self, definition: Definition, start: QueryStart) -> tuple[App, Query]:
@@ -222,10 +236,16 @@ def _start(settings: Mapping[str, str]) -> QueryStart:
 class _Run:
     """One query, and the thread that watches it."""
 
-    def __init__(self, query_id: str, declare_query: Callable[[], tuple[App, Query]]) -> None:
+    def __init__(
+        self,
+        query_id: str,
+        declare_query: Callable[[], tuple[App, Query]],
+        tell_loss: "Callable[[SparkSession | None, str], None]",
+    ) -> None:
         self._declare = declare_query
+        self._tell_loss = tell_loss
         self._declared: tuple[App, Query] | None = None
-        self._supervisor = Supervisor([query_id], self._start, self)
+        self._supervisor = Supervisor([query_id], self, self)
         self._thread = threading.Thread(
             target=self._watch, name=f"moldau-sql-{query_id}", daemon=True
         )
@@ -237,7 +257,7 @@ class _Run:
         """How it was a second ago."""
         return self._status
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Begin to watch."""
         self._thread.start()
 
@@ -259,11 +279,28 @@ class _Run:
                 # What was read last is committed to the group now.
                 self._declared[0].stop()
 
-    def _start(self, _name: str) -> "StreamingQuery":
+    # What the supervisor runs.
+
+    def start(self, name: str) -> "StreamingQuery":  # noqa: ARG002 - there is one
+        """Start the query."""
         if self._declared is None:
             self._declared = self._declare()
         app, query = self._declared
         return app.start_query(query)
+
+    def find_loss(self, error: Exception | None = None) -> Exception | None:
+        """Return why the session is gone, None while it is there."""
+        return find_loss(self._session, error)
+
+    def reopen(self) -> None:
+        """Let go of the session that is lost: the query is declared in another when it starts."""
+        if self._declared is not None:
+            self._declared[0].stop()
+        self._declared = None
+
+    @property
+    def _session(self) -> "SparkSession | None":
+        return None if self._declared is None else self._declared[0].spark
 
     # The supervisor's audience.
 
@@ -280,7 +317,9 @@ class _Run:
         )
 
     def report(self, query: str, line: str) -> None:
-        """Leave it to `explain`: the line also says when it starts again."""
+        """Pass on that the session is lost; leave what concerns the query to `explain`."""
+        if query == SPARK:
+            self._tell_loss(self._session, line)
 
     def explain(self, failure: Failure) -> None:
         """Keep why it has failed, also when it runs again."""
