@@ -136,7 +136,7 @@ class Committer:
         self._app = app
         self._lock = threading.Lock()
         self._watched: dict[str, tuple[Query, StreamingQuery]] = {}
-        self._committed: dict[str, tuple[str, int]] = {}
+        self._committed: dict[str, tuple[str, Offsets]] = {}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -173,8 +173,9 @@ class Committer:
             last = _find_progress(started, -1)
             if last is None:
                 continue
-            batch, before = (last["runId"], last["batchId"]), self._committed.get(name)
-            if before == batch:
+            # Not its number: that was told before, while there was no batch yet.
+            place, before = (last["runId"], offsets_of(last)), self._committed.get(name)
+            if before == place:
                 continue
             former = None
             if query.group is None and before is None:
@@ -182,7 +183,7 @@ class Committer:
                 former = FormerGroup(name, offsets_of(first, "startOffset"))
             group = query.group or group_of(self._app.name, name)
             commit_progress(self._app, name, group, last, former=former)
-            self._committed[name] = batch
+            self._committed[name] = place
 
 
 def _find_progress(query: "StreamingQuery", place: int) -> Mapping[str, Any] | None:

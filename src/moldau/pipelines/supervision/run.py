@@ -4,10 +4,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moldau.pipelines.errors import PipelineError, RetriableError
 from moldau.pipelines.session import find_loss
+from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.streams.run_options import current_run_options
 from moldau.pipelines.streams.waves import find_feeders
 from moldau.pipelines.supervision.app_file import declare_again
@@ -137,7 +138,7 @@ class _Recorded:
     def __init__(self, app: "App", folder: RunFolder, audience: Audience) -> None:
         self._folder = folder
         self._audience = audience
-        self._run = {
+        self._run: dict[str, Any] = {
             "app": app.name,
             "bootstrap": app.bootstrap,
             "checkpoints": app.checkpoints.base,
@@ -148,7 +149,8 @@ class _Recorded:
         self.explain = audience.explain
 
     def show(self, statuses: Sequence[QueryStatus]) -> None:
-        """Write how all queries are."""
-        queries = [status.to_json() for status in statuses]
+        """Write how all queries are, and which groups are told how far they have come."""
+        app = self._run["app"]
+        queries = [{**each.to_json(), "group": group_of(app, each.query)} for each in statuses]
         self._folder.write_status({**self._run, "queries": queries})
         self._audience.show(statuses)

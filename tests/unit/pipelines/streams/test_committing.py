@@ -1,12 +1,18 @@
 """Offsets out of Spark's progress."""
 
+import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from moldau import Admin, TopicPartition
 from moldau.pipelines.connector.cluster_offsets import CommitWarning
-from moldau.pipelines.streams.committing import FormerGroup, group_of, offsets_of
+from moldau.pipelines.streams.checkpoints import Checkpoints
+from moldau.pipelines.streams.committing import Committer, FormerGroup, group_of, offsets_of
 from moldau.testing.broker import Broker
 
 
@@ -42,16 +48,56 @@ PLACES = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
 
 
 @pytest.fixture
-def admin() -> Iterator[Admin]:
-    with Broker() as broker, Admin(broker.bootstrap_servers) as opened:
+def broker() -> Iterator[Broker]:
+    with Broker() as running:
         for topic in ("orders", "clicks"):
-            broker.create_topic(topic, partitions=2)
+            running.create_topic(topic, partitions=2)
+        yield running
+
+
+@pytest.fixture
+def admin(broker: Broker) -> Iterator[Admin]:
+    with Admin(broker.bootstrap_servers) as opened:
         yield opened
 
 
 def offsets_now(admin: Admin, group: str) -> dict[TopicPartition, int]:
     found = admin.list_group_offsets(group)
     return {place: at.offset for place, at in found.items() if at is not None}
+
+
+class Told:
+    """A query that tells of one batch."""
+
+    def __init__(self, batch: int, offset: int) -> None:
+        self.tell(batch, offset)
+
+    def tell(self, batch: int, offset: int) -> None:
+        source = {"startOffset": None, "endOffset": {"orders": {"0": offset}}}
+        told = {"runId": "r", "batchId": batch, "sources": [source]}
+        self.lastProgress = SimpleNamespace(json=json.dumps(told))
+        self.recentProgress = [self.lastProgress]
+
+
+def test_a_batch_is_told_of_though_its_number_was_told_while_there_was_none(
+    broker: Broker, admin: Admin, tmp_path: Path
+) -> None:
+    app: Any = SimpleNamespace(
+        name="shop",
+        checkpoints=Checkpoints("shop", str(tmp_path)),
+        client_config={"bootstrap.servers": broker.bootstrap_servers},
+    )
+    query: Any = SimpleNamespace(name="totals", group=None)
+    started: Any = Told(6, 5)
+    committer = Committer(app)
+    committer.watch(query, started)
+    deadline = time.monotonic() + 60
+    while offsets_now(admin, "moldau-shop:totals") != {PLACES[0]: 5}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    started.tell(6, 9)
+    committer.finish()
+    assert offsets_now(admin, "moldau-shop:totals") == {PLACES[0]: 9}
 
 
 def test_a_former_group_that_was_the_querys_goes_with_the_upgrade(admin: Admin) -> None:
