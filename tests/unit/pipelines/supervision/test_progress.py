@@ -93,10 +93,10 @@ def test_words_for_states(
 
 
 def test_what_is_of_the_whole_run() -> None:
-    observed = {"moldau.undecodable.skipped.0": {"records": 4}}
+    observed = {"moldau.undecodable.skipped.0.t": {"records": 4}}
     first = read_progress(progress(observedMetrics=observed))
     last = read_progress(
-        progress(observedMetrics={"moldau.undecodable.dead_lettered.1": {"records": 1}})
+        progress(observedMetrics={"moldau.undecodable.dead_lettered.1.t": {"records": 1}})
     )
     totals = RunTotals().plus(first).plus(first).plus(last)
     status = status_of("totals", Running(0), 0, totals=totals, last=last)
