@@ -11,9 +11,12 @@ import uvloop
 
 from moldau._native.records import Record
 from moldau.client.admin import Admin
+from moldau.client.background import BackgroundLoop
 from moldau.client.consumer import AsyncConsumer
 from moldau.client.errors import RequestTimeoutError, UnreachableError
 from moldau.client.producer import Producer
+from moldau.client.settings import ClientSettings
+from moldau.client.shared_cluster import SharedCluster
 from moldau.client.sync_consumer import Consumer
 from moldau.testing.broker import Broker
 from tests.nodes import RunningNode
@@ -164,3 +167,47 @@ def test_a_partition_that_is_newer_than_what_is_known_of_its_topic(*, is_sought:
             if is_sought:
                 consumer.seek((topic, 1), 0)
             assert [record.value for record in consumer.poll(30_000)] == [b"new"]
+
+
+def test_a_range_is_read_to_its_end_and_no_further() -> None:
+    with Broker() as broker:
+        topic = broker.topic()
+        with Producer(broker.bootstrap_servers) as producer:
+            for number in range(10):
+                producer.send(topic, b"%d" % number).result()
+        with (
+            Consumer(broker.bootstrap_servers) as consumer,
+            broker.faults.delay("Fetch", by=0, times=None) as fetches,
+        ):
+            consumer.assign([(topic, 0)])
+            consumer.seek((topic, 0), 2, until=10)
+            assert _read(consumer, 8) == list(range(2, 10))
+            asked = fetches.hits
+            # Nothing else will come, so nothing is waited for, and no request is on its way.
+            assert consumer.poll() == []
+            assert consumer.position((topic, 0)) == 10
+            consumer.seek((topic, 0), 9, until=10)
+            assert _read(consumer, 1) == [9]
+            assert fetches.hits == asked + 1
+
+
+def test_clients_that_share_a_cluster_leave_its_connections_open() -> None:
+    with Broker() as broker:
+        topic = broker.topic()
+        shared = SharedCluster(ClientSettings(bootstrap_servers=broker.bootstrap_servers))
+        for number in range(3):
+            with (
+                Producer(cluster=shared, transactional_id="t") as producer,
+                Consumer(cluster=shared, auto_offset_reset="earliest") as consumer,
+                Admin(cluster=shared) as admin,
+            ):
+                producer.init_transactions()
+                with producer.transaction():
+                    producer.send(topic, b"%d" % number)
+                consumer.assign([(topic, 0)])
+                consumer.seek((topic, 0), 2 * number, until=2 * number + 1)
+                assert _read(consumer, 1) == [number]
+                assert topic in admin.list_topics()
+            # Of the clients, of coordinators, and of fetches, which may wait at the broker.
+            assert broker._running.hosted.listener._accepted.value == 3
+        BackgroundLoop.shared().loop.call_soon_threadsafe(shared.hang_up)

@@ -1,7 +1,7 @@
 """The sink, in a process that kills its driver at a point of a batch: `python -m` runs a driver.
 
 The arguments: bootstrap servers, topic, a directory with the source and the checkpoint, and
-POINT:BATCH, or nothing to come to the end.
+POINT:BATCH, or nothing to come to the end, and a config of Spark's.
 """
 
 import os
@@ -32,6 +32,8 @@ POINTS = (
 )
 TASK_FAILURE = "task_failure"
 """No crash: the first attempt at a task of every batch fails."""
+NO_REUSE = "spark.python.worker.reuse=false"
+"""Each task has a process of its own."""
 TIMEOUT_MS = 600_000
 """Longer than any batch takes: whoever wants it to pass moves the broker's clock."""
 
@@ -106,11 +108,12 @@ class CrashingSource(MoldauDataSource):
         return CrashingWriter(self.options, schema)
 
 
-def main(servers: str, topic: str, directory: str, point: str = "") -> None:
+def main(servers: str, topic: str, directory: str, point: str = "", *configs: str) -> None:
     from moldau.pipelines.session import get_session
     from tests.spark.crashing_sink import CrashingSource as Source  # as workers know it
 
-    spark = get_session("crashing", "local[2,4]", SMALL)
+    chosen = dict(config.split("=", 1) for config in configs)
+    spark = get_session("crashing", "local[2,4]", SMALL | chosen)
     spark.dataSource.register(Source)
     rows = spark.readStream.format("text").option("maxFilesPerTrigger", 1)
     query = (

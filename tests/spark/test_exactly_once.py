@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from moldau import Admin
 from moldau.testing.broker import Broker
+from tests.spark.counting import connections_accepted
 from tests.spark.crashing_sink import POINTS, TASK_FAILURE
 from tests.spark.drivers import Driver
 from tests.spark.order_totals import BATCH_RECORDS, OrderTotals
@@ -25,8 +26,10 @@ from tests.spark.reading import open_transactions, read
 
 KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "1"))
 RESTARTS = int(os.environ.get("MOLDAU_PIPELINE_RESTARTS", "1"))
-BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "6"))
+BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "20"))
 SECONDS_MAX = 600
+CONNECTIONS_MAX = 40
+"""Twice what a handful of processes opens; clients that were made anew would open 13 a batch."""
 
 
 def start_driver(orders: OrderTotals, directory: Path, *arguments: str) -> Driver:
@@ -128,13 +131,14 @@ def test_of_two_drivers_on_one_checkpoint_one_stops(orders: OrderTotals, tmp_pat
     assert Counter(orders.found()) == Counter(orders.expected(closed=True).items())
 
 
-def test_batches_leave_no_transactional_ids(
+def test_batches_leave_no_transactional_ids_and_connect_no_more(
     spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
 ) -> None:
     servers = broker.bootstrap_servers
     for name in (topic, f"{topic}-out"):
         broker.create_topic(name)
     fill(broker, topic, range(BATCHES))
+    accepted = connections_accepted(broker)
     rows = (
         spark.readStream.format("moldau")
         .options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="1")
@@ -151,6 +155,8 @@ def test_batches_leave_no_transactional_ids(
     query.awaitTermination()
     assert query.lastProgress is not None
     assert query.lastProgress.batchId == BATCHES - 1
+    # Of each process that plans, reads, writes or ends batches, however many there are of these.
+    assert connections_accepted(broker) - accepted <= CONNECTIONS_MAX
     assert len(read(servers, f"{topic}-out")) == BATCHES
     with Admin(servers) as admin:
         ids = [each.transactional_id for each in admin.list_transactions()]

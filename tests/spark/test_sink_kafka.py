@@ -11,6 +11,7 @@ from moldau.pipelines.connector.sink.errors import (
     FencedRunError,
     LostTransactionError,
     OldCheckpointError,
+    RepeatedWriteError,
     SinkError,
     UndecidedBatchError,
 )
@@ -181,6 +182,17 @@ def test_a_job_that_its_driver_has_left_is_finished_by_another(
     kafka.run(admit(batch(0, "run")))
     assert read_values(broker.bootstrap_servers, "out") == {b"0-0": 1}
     assert kafka.run(ask(OpenLedger("job-1"))).decision is None
+
+
+def test_a_second_write_of_a_batch_is_an_error_even_if_its_tasks_were_behind(
+    broker: Broker, kafka: SinkKafka
+) -> None:
+    each = BatchOfRun("query", "run", 0, BatchKind.FOREACH_BATCH)
+    first, second = (write(broker, kafka, each, partition) for partition in range(2))
+    kafka.run(commit(each, [first]))
+    with pytest.raises(RepeatedWriteError, match="give each write of a batch a name"):
+        kafka.run(commit(each, [second]))
+    assert read_values(broker.bootstrap_servers, "out") == {b"0-0": 1}
 
 
 def test_a_topic_that_forgets_is_refused(broker: Broker, kafka: SinkKafka) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from moldau.testing.broker import Broker
-from tests.spark.crashing_sink import POINTS, TASK_FAILURE, TIMEOUT_MS
+from tests.spark.counting import connections_accepted
+from tests.spark.crashing_sink import NO_REUSE, POINTS, TASK_FAILURE, TIMEOUT_MS
 from tests.spark.drivers import run_driver
 from tests.spark.reading import open_transactions, read_values
 
@@ -53,9 +54,14 @@ def test_a_driver_that_is_killed_leaves_nothing_twice_and_nothing_out(
     check(broker, topic)
 
 
-def test_a_task_that_fails_is_tried_again(broker: Broker, topic: str, tmp_path: Path) -> None:
+def test_a_task_that_fails_is_tried_again_by_a_worker_that_has_kept_nothing(
+    broker: Broker, topic: str, tmp_path: Path
+) -> None:
     arguments = prepare(broker, topic, tmp_path)
-    assert run(*arguments, TASK_FAILURE) == 0
+    accepted = connections_accepted(broker)
+    assert run(*arguments, TASK_FAILURE, NO_REUSE) == 0
+    # Each of three batches has two tasks, of which one comes twice, and an end.
+    assert connections_accepted(broker) - accepted >= 3 * (3 + 1)
     check(broker, topic)
 
 

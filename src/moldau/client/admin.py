@@ -8,6 +8,7 @@ from moldau.client.admin_groups import GroupAdmin
 from moldau.client.admin_shares import ShareAdmin
 from moldau.client.admin_topics import TopicAdmin
 from moldau.client.admin_transactions import TransactionAdmin
+from moldau.client.shared_cluster import SharedCluster
 from moldau.client.sync import Synchronous, waiting
 
 
@@ -36,9 +37,10 @@ class Admin(Synchronous[AsyncAdmin]):
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
-        super().__init__(AsyncAdmin(servers, config=config, **settings))
+        super().__init__(AsyncAdmin(servers, config=config, cluster=cluster, **settings))
 
     list_topics = waiting(AsyncAdmin.list_topics)
     describe_topics = waiting(AsyncAdmin.describe_topics)

@@ -7,6 +7,7 @@ from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError, UnreachableError
 from moldau.client.settings import ClientSettings, load
+from moldau.client.shared_cluster import SharedCluster
 from moldau.protocol.errors import ErrorCode
 
 Result = TypeVar("Result")
@@ -23,9 +24,10 @@ class AdminBase:
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
-        self._cluster = Cluster(load(ClientSettings, servers, config, settings))
+        self._cluster = cluster or Cluster(load(ClientSettings, servers, config, settings))
 
     async def start(self) -> None:
         """Find the cluster; `async with` does it."""

@@ -20,6 +20,7 @@ from moldau.client.member_metadata import (
     decode_subscription,
     grouped,
 )
+from moldau.client.shared_cluster import SharedCluster
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -63,9 +64,10 @@ class GroupAdmin(AdminBase):
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
-        super().__init__(servers, config=config, **settings)
+        super().__init__(servers, config=config, cluster=cluster, **settings)
         self._group_lookup = CoordinatorLookup(self._cluster, CoordinatorType.GROUP)
 
     async def list_groups(

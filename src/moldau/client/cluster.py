@@ -78,6 +78,8 @@ class Cluster:
         self.cluster_id: str | None = None
         self.controller_id = NO_LEADER
         self.nodes: dict[int, Node] = {}
+        self.coordinators: dict[tuple[int, str], int] = {}
+        """The nodes that coordinate keys, by kind and name; see `CoordinatorLookup`."""
         self._addresses = addresses_of(settings.bootstrap_servers)
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._connections: dict[tuple[str, int, str], Connection] = {}
@@ -96,9 +98,13 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    async def close(self) -> None:
-        """Hang up everywhere."""
+    def release(self) -> None:
+        """Be of no use to the client any more, whose own the connections are."""
         self.hang_up()
+
+    async def close(self) -> None:
+        """Release it, and let connections that this closes be closed."""
+        self.release()
         await asyncio.sleep(0)  # transports close in the loop's next turn
 
     # Connections.

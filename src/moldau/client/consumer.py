@@ -22,6 +22,7 @@ from moldau.client.offset_reset import OffsetReset
 from moldau.client.position_finder import PositionFinder
 from moldau.client.positions import NO_EPOCH, Positions
 from moldau.client.settings import load
+from moldau.client.shared_cluster import SharedCluster
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
@@ -53,10 +54,11 @@ class AsyncConsumer:
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
         self.settings = load(ConsumerSettings, servers, config, settings)
-        self._cluster = Cluster(self.settings)
+        self._cluster = cluster or Cluster(self.settings)
         self._positions = Positions(OffsetReset.parse(self.settings.auto_offset_reset))
         self._group = None
         if self.settings.group_id:
@@ -236,11 +238,11 @@ class AsyncConsumer:
 
     # Places in the assigned partitions.
 
-    def seek(self, partition: PartitionLike, offset: int) -> None:
-        """Go on at an offset of a partition."""
+    def seek(self, partition: PartitionLike, offset: int, *, until: int | None = None) -> None:
+        """Go on at an offset of a partition; a poll returns nothing once all are read `until`."""
         key = TopicPartition(*partition)
         self._put_back(key)
-        self._positions.seek(key, offset)
+        self._positions.seek(key, offset, until)
 
     def seek_to_beginning(self, *partitions: PartitionLike) -> None:
         """Go on at the first record of these partitions, of all for none."""
@@ -408,7 +410,7 @@ class AsyncConsumer:
             drained = self._queue.drained_count
             taken = take()
             if not len(taken):
-                if not await self._wait(deadline):
+                if self._positions.are_read or not await self._wait(deadline):
                     return taken
                 continue
             if self._is_changed or self._queue.drained_count != drained:

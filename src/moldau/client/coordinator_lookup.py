@@ -36,29 +36,33 @@ FIRST_VERSIONS: Final = {
     CoordinatorType.SHARE: 6,
 }
 MANY_KEYS_SINCE: Final = 4
+KEYS_MAX: Final = 10_000
+"""How many are remembered, of all kinds."""
 
 
 class CoordinatorLookup:
-    """Finds the coordinators of one kind of key, and remembers them until they are wrong."""
+    """Finds the coordinators of a kind of key; the cluster remembers them until they are wrong."""
 
     def __init__(self, cluster: Cluster, key_type: CoordinatorType) -> None:
         self._cluster = cluster
         self._key_type = key_type
-        self._nodes: dict[str, int] = {}
 
     async def find(self, key: str) -> int:
         """Return the broker in charge of a key; `KafkaError` if there is none yet."""
-        if key not in self._nodes:
-            found = (await self.find_many([key]))[key]
-            if isinstance(found, KafkaError):
-                raise found
-        return self._nodes[key]
+        found = self._cluster.coordinators.get((self._key_type, key))
+        if found is not None:
+            return found
+        answer = (await self.find_many([key]))[key]
+        if isinstance(answer, KafkaError):
+            raise answer
+        return answer
 
     async def find_many(self, keys: Iterable[str]) -> dict[str, int | KafkaError]:
         """Look up keys with one attempt, in one request where the broker can; in their order."""
         wanted = list(dict.fromkeys(keys))
         answers: dict[str, int | KafkaError] = {}
-        missing = [key for key in wanted if key not in self._nodes]
+        known = self._cluster.coordinators
+        missing = [key for key in wanted if (self._key_type, key) not in known]
         if missing:
             connection = await self._cluster.connect_any()
             version = connection.version_of(FindCoordinatorRequest)
@@ -70,11 +74,11 @@ class CoordinatorLookup:
             else:
                 for key in missing:
                     answers[key] = await self._ask_one(connection, key, version)
-        return {key: answers.get(key, self._nodes.get(key, -1)) for key in wanted}
+        return {key: answers.get(key, known.get((self._key_type, key), -1)) for key in wanted}
 
     def forget(self, key: str) -> None:
         """Believe no longer who is in charge of a key: a broker has said otherwise, or is gone."""
-        self._nodes.pop(key, None)
+        self._cluster.coordinators.pop((self._key_type, key), None)
 
     async def connect(self, key: str, lane: str = LANE) -> Connection:
         """Return a connection to the broker in charge of a key."""
@@ -140,7 +144,10 @@ class CoordinatorLookup:
         return self._take(key, Node(answer.node_id, answer.host, answer.port))
 
     def _take(self, key: str, node: Node) -> int:
-        self._nodes[key] = node.node_id
+        known = self._cluster.coordinators
+        if len(known) >= KEYS_MAX:
+            known.clear()
+        known[self._key_type, key] = node.node_id
         # The answer may know a broker that the metadata do not have yet.
         self._cluster.nodes.setdefault(node.node_id, node)
         return node.node_id

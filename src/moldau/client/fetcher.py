@@ -82,7 +82,9 @@ class Fetcher:
         monotonic = time.monotonic()
         nodes: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         for state in self._positions:
-            if state.position is None or state.is_paused or state.not_before > monotonic:
+            if state.position is None or state.is_paused or state.is_fetched:
+                continue
+            if state.not_before > monotonic:
                 continue
             topic = self._cluster.find_topic(state.key.topic)
             if topic is None or state.key.partition >= len(topic.partitions):

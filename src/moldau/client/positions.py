@@ -30,6 +30,8 @@ class PartitionState:
     """The offset of the next record to hand out."""
     fetch_offset: int = 0
     """The next offset to ask for; what is between has been fetched."""
+    until: int | None = None
+    """The offset before which the user stops; None: never."""
     last_epoch: int = NO_EPOCH
     """Of the leader who wrote the last that was fetched: it tells if the log was cut since."""
     generation: int = 0
@@ -41,6 +43,11 @@ class PartitionState:
     replica: int | None = None
     """The follower that the leader has named as nearer."""
     replica_until: float = 0.0
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether everything has come before the offset at which the user stops."""
+        return self.until is not None and self.fetch_offset >= self.until
 
 
 class Positions:
@@ -75,6 +82,14 @@ class Positions:
         state = self._states.get(key)
         return state if state is not None and state.generation == generation else None
 
+    @property
+    def are_read(self) -> bool:
+        """Whether the user has come to where he stops, in all of them."""
+        return bool(self._states) and all(
+            state.until is not None and state.position is not None and state.position >= state.until
+            for state in self
+        )
+
     # What the user says.
 
     def assign(self, keys: Iterable[TopicPartition], *, from_committed: bool = False) -> None:
@@ -88,18 +103,20 @@ class Positions:
             for key in keys
         }
 
-    def seek(self, key: TopicPartition, offset: int) -> None:
-        """Go on at an offset."""
+    def seek(self, key: TopicPartition, offset: int, until: int | None = None) -> None:
+        """Go on at an offset, and stop before another."""
         if offset < 0:
             raise ValueError(f"there is no offset {offset} in {key}")
         state = self.get(key)
         self._move(state, offset)
+        state.until = until
         state.topic_id = None
 
     def seek_to(self, key: TopicPartition, start: OffsetReset) -> None:
         """Go on at a place that is yet to be looked up."""
         state = self.get(key)
         state.start = start
+        state.until = None
         state.wants_committed = False
         state.position = None
         state.last_epoch = NO_EPOCH

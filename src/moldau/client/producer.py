@@ -15,6 +15,7 @@ from moldau.client.background import BackgroundLoop
 from moldau.client.errors import BufferFullError, ClosedError
 from moldau.client.producer_settings import load_producer_settings
 from moldau.client.sender import Sender
+from moldau.client.shared_cluster import SharedCluster
 from moldau.client.transactional import AsyncTransactional, Transactional
 from moldau.client.waiting import is_in
 from moldau.protocol.schema import Buffer
@@ -47,9 +48,11 @@ class AsyncProducer(AsyncTransactional):
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
         self.settings = load_producer_settings(servers, config, settings)
+        self._cluster = cluster
         self._sender: Sender | None = None
         self._append: Callable[..., Delivery | None] = _not_started
         self._is_due: Callable[[], bool] = bool
@@ -57,7 +60,7 @@ class AsyncProducer(AsyncTransactional):
 
     async def start(self, *, is_threaded: bool = False) -> None:
         """Find the cluster, or fail; `is_threaded`: records come from other threads."""
-        sender = Sender(self.settings, is_threaded=is_threaded)
+        sender = Sender(self.settings, is_threaded=is_threaded, cluster=self._cluster)
         try:
             await sender.start()
         except BaseException:
@@ -168,10 +171,11 @@ class Producer(Transactional):
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
         self._background = BackgroundLoop.shared()
-        self._producer = AsyncProducer(servers, config=config, **settings)
+        self._producer = AsyncProducer(servers, config=config, cluster=cluster, **settings)
         self._background.run(self._producer.start(is_threaded=True))
         self._append = self._producer._append  # noqa: SLF001 - its other face
 

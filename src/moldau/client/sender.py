@@ -54,9 +54,11 @@ ROOM_AGAIN = 0.75
 class Sender:
     """A producer's engine; everything here happens in its loop."""
 
-    def __init__(self, settings: ProducerSettings, *, is_threaded: bool) -> None:
+    def __init__(
+        self, settings: ProducerSettings, *, is_threaded: bool, cluster: Cluster | None = None
+    ) -> None:
         self.settings = settings
-        self.cluster = Cluster(settings)
+        self.cluster = cluster or Cluster(settings)
         self.loop = asyncio.get_running_loop()
         schedule = self.loop.call_soon_threadsafe if is_threaded else self.loop.call_soon
         custom = None if isinstance(settings.partitioner, str) else settings.partitioner
@@ -87,6 +89,7 @@ class Sender:
         self._flushes: list[Flush] = []
         self._room: list[asyncio.Future[None]] = []
         self._topics: set[str] = set()
+        self._is_abandoned = False
         self.transactor: Transactor | None = None
         if settings.transactional_id is not None:
             self.accumulator.is_paused = True  # until a transaction begins
@@ -162,6 +165,7 @@ class Sender:
 
     def abandon(self, error: ClientError) -> None:
         """Give up everything, and say what that was."""
+        self._is_abandoned = True
         self.accumulator.is_closed = True
         for timer in (self._linger_timer, self._tick_timer, self._age_timer):
             if timer is not None:
@@ -180,7 +184,7 @@ class Sender:
         for flush in self._flushes:
             flush.end()
         self._make_room()
-        self.cluster.hang_up()
+        self.cluster.release()
         warn_undelivered(left)
 
     # Turns.
@@ -209,6 +213,8 @@ class Sender:
 
     def _handle_events(self) -> None:
         """Have the outbox handle what has happened, and do what it says."""
+        if self._is_abandoned:
+            return  # a connection that others use brings answers behind the end, too
         now = time.monotonic()
         events, self._events = self._events, []
         for event in events:

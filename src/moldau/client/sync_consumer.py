@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from moldau._native.fetched import Record
 from moldau.client.consumer import AsyncConsumer
 from moldau.client.group_metadata import GroupMetadata
+from moldau.client.shared_cluster import SharedCluster
 from moldau.client.sync import Synchronous, doing, waiting
 from moldau.client.user_thread import run_listening
 from moldau.kernel.ids import TopicPartition
@@ -27,9 +28,10 @@ class Consumer(Synchronous[AsyncConsumer]):
         servers: str | None = None,
         *,
         config: Mapping[str, object] | None = None,
+        cluster: SharedCluster | None = None,
         **settings: object,
     ) -> None:
-        super().__init__(AsyncConsumer(servers, config=config, **settings))
+        super().__init__(AsyncConsumer(servers, config=config, cluster=cluster, **settings))
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         # What a subscriber is told is told in this thread, where he may commit or seek.

@@ -59,6 +59,7 @@ class FakeCluster:
     def __init__(self, version: int) -> None:
         self.connection = FakeConnection(version)
         self.nodes: dict[int, Node] = {}
+        self.coordinators: dict[tuple[int, str], int] = {}
 
     async def connect_any(self) -> FakeConnection:
         return self.connection

@@ -128,3 +128,18 @@ def test_records_are_handed_out_in_order_and_only_once(steps: list[tuple[str, in
         assert state.position == following
         assert state.position <= state.fetch_offset
         assert state.generation >= generation
+
+
+def test_a_partition_that_is_read_to_an_offset_is_fetched_no_further() -> None:
+    positions, state = _at(5)
+    assert not positions.are_read
+    positions.seek(KEY, 5, until=8)
+    assert not state.is_fetched
+    assert positions.fetched(state, 5, 9, 0)
+    assert state.is_fetched
+    assert not positions.are_read
+    positions.handed(state, 9)
+    assert positions.are_read
+    positions.seek(KEY, 5)
+    assert not state.is_fetched
+    assert not _positions().are_read

@@ -4,8 +4,11 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from moldau.client.admin import Admin
+from moldau.client.admin_groups import GroupAdmin
+from moldau.client.admin_partitions import PartitionAdmin
+from moldau.client.admin_topics import TopicAdmin
 from moldau.client.errors import ClientError, KafkaError
+from moldau.client.sync import Synchronous, waiting
 from moldau.kernel.ids import TopicPartition
 from moldau.pipelines.connector.bounds import AtEdge, AtOffsets, AtTimes, Bound
 from moldau.pipelines.connector.offsets import EARLIEST, LATEST, Offsets
@@ -20,12 +23,28 @@ class CommitWarning(UserWarning):
     """A group does not know how far a stream has come: nothing is lost by that."""
 
 
+class AsyncOffsetsAdmin(TopicAdmin, PartitionAdmin, GroupAdmin):
+    """The parts of an admin client that a source needs."""
+
+
+class OffsetsAdmin(Synchronous[AsyncOffsetsAdmin]):
+    """The same for threads: each start of a query waits until its process has loaded this."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        super().__init__(AsyncOffsetsAdmin(config=config))
+
+    list_topics = waiting(AsyncOffsetsAdmin.list_topics)
+    describe_topics = waiting(AsyncOffsetsAdmin.describe_topics)
+    list_offsets = waiting(AsyncOffsetsAdmin.list_offsets)
+    alter_group_offsets = waiting(AsyncOffsetsAdmin.alter_group_offsets)
+
+
 class ClusterOffsets:
     """A connection to the cluster, for as long as somebody asks."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._admin = open_client(Admin, config=options.admin_config)
+        self._admin = open_client(OffsetsAdmin, config=options.admin_config)
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -110,6 +109,8 @@ def _timestamp_types(batch: Any, name: str) -> Any:
 
 def _headers(batch: Any, name: str) -> Any:
     """Return headers with Spark's names for their parts, and null where there are none."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - the driver's processes have no use for it
+
     lists = batch.column(name)
     are_there = pc.greater(pc.list_value_length(lists), 0)
     pairs = pa.StructArray.from_arrays(

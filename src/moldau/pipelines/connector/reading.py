@@ -11,8 +11,8 @@ import pyarrow as pa
 from moldau.client.errors import KafkaError, NoOffsetError
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.connector.columns import Shaper
+from moldau.pipelines.connector.kept_clients import kept_clients
 from moldau.pipelines.connector.loss import cut, find_loss, report_loss
-from moldau.pipelines.connector.opening import open_client
 from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.connector.source_options import SourceOptions
 from moldau.pipelines.errors import RetriableError
@@ -29,7 +29,8 @@ def read_range(wanted: OffsetRange, options: SourceOptions) -> Iterator[Any]:
     aborted, or compacted away, so that no record has them.
     """
     shaper = Shaper(options.columns, options.decoding)
-    with open_client(Consumer, config=options.consumer_config) as consumer:
+    with kept_clients(options.admin_config) as clients:
+        consumer = clients.consumer(options.consumer_config)
         consumer.assign([wanted.key])
         left = _check(consumer, wanted, options)
         patience = _Patience(options.api_timeout_ms / 1000)
@@ -59,7 +60,7 @@ def _check(consumer: Consumer, wanted: OffsetRange, options: SourceOptions) -> O
     if words is not None:
         report_loss(words, fails=options.fails_on_data_loss)
     there = cut(wanted, log_start, log_end)
-    consumer.seek(key, there.start)
+    consumer.seek(key, there.start, until=there.end)
     return there
 
 

@@ -24,7 +24,6 @@ from moldau.pipelines.connector.planning import (
     limit_rows,
     plan,
 )
-from moldau.pipelines.connector.reading import read_range
 from moldau.pipelines.connector.source_options import read_source_options
 
 LOOKS: Final = 3
@@ -163,6 +162,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the records of a range."""
+        from moldau.pipelines.connector.reading import read_range  # noqa: PLC0415 - for tasks only
+
         return read_range(partition.value, self._options)
 
     def commit(self, end: OffsetsByTopic) -> None:

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from moldau.pipelines.decoding.avro import AvroDecoder
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
 from moldau.pipelines.decoding.plain import NUMBERS, RawDecoder, StringDecoder
-from moldau.pipelines.decoding.protobuf import ProtobufDecoder
 
 FORMATS: Final = ("raw", "string", *NUMBERS, "avro", "protobuf")
 
@@ -24,8 +22,11 @@ def make_decoder(
     `schema` is a schema's JSON or an .avsc file for Avro, the file of a descriptor set for Protobuf
     with the name of a `message` in it. Files are read here and now, on the driver.
     """
+    # Every process of a query reads options, and few of them are about these two.
     match name:
         case "avro":
+            from moldau.pipelines.decoding.avro import AvroDecoder  # noqa: PLC0415
+
             written = _avro_text(writer_schema) if writer_schema else None
             return AvroDecoder(_avro_text(schema), written, header)
         case "protobuf":
@@ -33,6 +34,8 @@ def make_decoder(
                 raise SchemaError(
                     "Protobuf needs the name of a message: add key.message or value.message"
                 )
+            from moldau.pipelines.decoding.protobuf import ProtobufDecoder  # noqa: PLC0415
+
             return ProtobufDecoder(_read_file(schema), message, header)
         case "raw":
             return RawDecoder()

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from moldau.pipelines.decoding.decoder import Decoded, decode_rows
 
@@ -43,6 +42,8 @@ class NumberDecoder:
 
     def decode(self, column: pa.Array) -> Decoded:
         """Return numbers; whatever has another width does not decode."""
+        import pyarrow.compute as pc  # noqa: PLC0415 - the driver's processes have no use for it
+
         width = np.dtype(self.numpy_type).itemsize
         lengths = pc.binary_length(column).fill_null(-1).to_numpy(zero_copy_only=False)
         is_right = lengths == width

@@ -13,7 +13,14 @@ from moldau.pipelines.connector.sink.errors import (
     OldCheckpointError,
     UndecidedBatchError,
 )
-from moldau.pipelines.connector.sink.ledger import EMPTY, Ledger, OpenTransaction
+from moldau.pipelines.connector.sink.ledger import (
+    EMPTY,
+    Ledger,
+    OpenTransaction,
+    decode,
+    encode,
+)
+from moldau.pipelines.connector.sink.ledger_copy import LedgerCopy
 from moldau.pipelines.connector.sink.names import transactional_id
 from moldau.pipelines.connector.sink.outcomes import TransactionOutcome
 from moldau.pipelines.connector.sink.protocol import BatchKind, BatchOfRun, abort, admit, commit
@@ -31,9 +38,12 @@ from moldau.pipelines.connector.sink.steps import (
     Step,
     ask,
 )
+from tests.unit.pipelines.connector.ledger_topic import LedgerTopic
 
 KEY = "query"
 BATCHES = 3
+WORKERS = 2
+"""Processes that do task after task, of run after run, and keep what they have read."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +79,19 @@ class BrokerGone(Exception):  # noqa: N818
 
 @dataclass
 class Cluster:
-    """Transactions with the epochs of transaction.version 1 or 2, and a ledger."""
+    """Transactions with the epochs of transaction.version 1 or 2, and the ledgers' topic."""
 
     is_v2: bool
     chance: random.Random
     ids: dict[str, Coordinated] = field(default_factory=dict)
     visible: Counter[tuple[int, int]] = field(default_factory=Counter)
     ledgers: list[Ledger] = field(default_factory=lambda: [EMPTY])
+    """All that the query's ledger has said."""
     ledger_owner: object = None
+    copies: list[LedgerCopy] = field(default_factory=lambda: [LedgerCopy() for _ in range(WORKERS)])
+
+    def __post_init__(self) -> None:
+        self.topic = LedgerTopic(self.chance)
 
     def perform(  # noqa: C901, PLR0911, PLR0912 - a step each
         self, step: Step[Any], who: object
@@ -84,14 +99,20 @@ class Cluster:
         match step:
             case ReadLedger():
                 # Readers may be behind, but see all that is before what they see.
-                return self.chance.choice(self.ledgers[-3:])
+                found = self.read_ledger(who, waits=False)
+                assert found in self.ledgers, found
+                return found
             case OpenLedger():
                 self.ledger_owner = who
-                return self.ledgers[-1]
+                found = self.read_ledger(who, waits=True)
+                assert found == self.ledgers[-1], found
+                return found
             case Append(_, ledger):
-                if self.ledger_owner is not who:
-                    raise LedgerTakenError
                 assert ledger is not None
+                is_owner = self.ledger_owner is who
+                self.topic.end(self.topic.write(KEY, encode(ledger)), is_commit=is_owner)
+                if not is_owner:
+                    raise LedgerTakenError
                 self.ledgers.append(ledger)
             case AreOpen(transactions):
                 return all(self.is_open(each) for each in transactions)
@@ -119,6 +140,25 @@ class Cluster:
             case _:
                 raise AssertionError(step)
         return None
+
+    def read_ledger(self, who: object, *, waits: bool) -> Ledger:
+        """Read on with what a worker has read before, which may be of another run."""
+        assert isinstance(who, Process)
+        who.copy = who.copy or self.chance.choice(self.copies)
+        self.topic.read(who.copy, waits=waits, between=lambda: None)
+        found = who.copy.ledgers.get(KEY)
+        return EMPTY if found is None else decode(found.value)
+
+    def trouble_ledgers(self) -> None:
+        """Let other queries write to the topic, hold up its readers, and let it be compacted."""
+        dice = self.chance.random()
+        if dice < 0.5:
+            is_tombstone = self.chance.random() < 0.3
+            self.topic.write("other", None if is_tombstone else b"something")
+        elif dice < 0.7:
+            self.topic.end_all()
+        else:
+            self.topic.compact()
 
     def is_open(self, transaction: OpenTransaction) -> bool:
         known = self.ids[transaction.transactional_id]
@@ -170,6 +210,7 @@ class Process:
         self.error: Exception | None = None
         self.is_over = False
         self.outcomes: list[TransactionOutcome] = []
+        self.copy: LedgerCopy | None = None
         self._go(lambda: next(program))
 
     def _go(self, resume: Any) -> None:
@@ -332,6 +373,8 @@ class World:
             zombie.advance(self.cluster)
             if zombie.is_over:
                 self.zombies.remove(zombie)
+        elif dice < 0.2:
+            self.cluster.trouble_ledgers()
         else:
             self._advance(driver)
 

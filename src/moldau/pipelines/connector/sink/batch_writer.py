@@ -28,6 +28,7 @@ from moldau.pipelines.connector.sink.spark_task import (
     types_of,
 )
 from moldau.pipelines.connector.sink.task import write_at_once, write_in_transaction
+from moldau.pipelines.connector.worker_memory import settle
 from moldau.pipelines.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class BatchWriter(DataSourceArrowWriter):
         if is_overwriting:
             raise PipelineError('a topic cannot be overwritten: write with .mode("append")')
         self._settings = load_sink_settings(options, types_of(schema))
+        settle()
         self._job = f"{JOB_PREFIX}{uuid.uuid4()}"
 
     def write(self, iterator: "Iterator[RecordBatch]") -> TaskWritten:

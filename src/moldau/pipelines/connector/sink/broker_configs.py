@@ -6,6 +6,7 @@ from typing import Final
 from moldau.client.admin import Admin
 from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
+from moldau.pipelines.connector.kept_clients import KeptClients
 from moldau.pipelines.connector.sink.protocol import BatchKind
 from moldau.pipelines.errors import PipelineError
 from moldau.protocol.errors import ErrorCode
@@ -17,12 +18,13 @@ TIMEOUT_MS_DEFAULT: Final = "900000"
 """What brokers allow unless they are told otherwise, for whoever may not ask them."""
 
 
-def choose_timeout(admin: Admin, kind: BatchKind) -> int | None:
+def choose_timeout(clients: KeptClients, kind: BatchKind) -> int | None:
     """Return the longest timeout that the broker allows; None if it has two-phase commit.
 
-    What never expires must have somebody who comes back to it: a query does, a job does not.
+    What never expires must have somebody who comes back to it: a query does, a job does not. A
+    broker that allows less than it did refuses a producer, and after an error it is asked anew.
     """
-    found = _ask(admin, TIMEOUT_MAX, TWO_PHASE)
+    found = clients.keep(TIMEOUT_MAX, lambda: _ask(clients.admin, TIMEOUT_MAX, TWO_PHASE))
     if found.get(TWO_PHASE) == "true" and kind is not BatchKind.JOB:
         return None
     return int(found.get(TIMEOUT_MAX, TIMEOUT_MS_DEFAULT))

@@ -6,14 +6,12 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from moldau.client.admin import Admin
 from moldau.client.admin_transactions import TransactionDescription
 from moldau.client.errors import ClientError, TransactionError
-from moldau.client.producer import Producer
 from moldau.client.transactional import PreparedTransaction
-from moldau.pipelines.connector.opening import open_client
+from moldau.pipelines.connector.kept_clients import kept_clients
 from moldau.pipelines.connector.sink.decision_topic import DecisionTopic
 from moldau.pipelines.connector.sink.errors import LedgerTakenError
 from moldau.pipelines.connector.sink.ledger import Ledger, OpenTransaction, encode
@@ -37,6 +35,9 @@ from moldau.pipelines.connector.sink.steps import (
     run,
 )
 
+if TYPE_CHECKING:
+    from moldau.client.producer import Producer
+
 ONGOING: Final = "Ongoing"
 LEDGER_TIMEOUT_MS: Final = 10_000
 """How long a ledger's transaction may hold up readers of others in the same topic."""
@@ -55,8 +56,9 @@ class SinkKafka:
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
         self._open = ExitStack()
-        self.admin = self._open.enter_context(open_client(Admin, config=settings.client_config))
-        self._topic = DecisionTopic(self.admin, settings.decision_topic, settings.client_config)
+        self.clients = self._open.enter_context(kept_clients(settings.client_config))
+        self._admin = self.clients.admin
+        self._topic = DecisionTopic(self.clients, settings.decision_topic)
         self._writers: dict[str, Producer] = {}
 
     def __enter__(self) -> Self:
@@ -68,7 +70,7 @@ class SinkKafka:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._open.close()
+        self._open.__exit__(kind, error, traceback)
 
     def run(self, program: Program[Result]) -> Result:
         """Perform a program of the protocol."""
@@ -100,11 +102,11 @@ class SinkKafka:
             case EndAll(transactions, is_commit):
                 return self._end_all(transactions, is_commit=is_commit)
             case FindOpen(key):
-                found = self.admin.list_transactions(states=[ONGOING])
+                found = self._admin.list_transactions(states=[ONGOING])
                 ids = [each.transactional_id for each in found]
                 return [each for each in ids if each.startswith(f"{PREFIX}-{key}-")]
             case Fence(transactional_ids):
-                for answer in self.admin.fence_producers(transactional_ids).values():
+                for answer in self._admin.fence_producers(transactional_ids).values():
                     if isinstance(answer, ClientError):
                         raise answer
                 return None
@@ -116,9 +118,8 @@ class SinkKafka:
     def _open_ledger(self, key: str) -> Ledger:
         self._close_writer(key)
         self._topic.ensure()
-        writer = open_client(
-            Producer,
-            config=self._settings.client_config,
+        writer = self.clients.producer(
+            self._settings.client_config,
             transactional_id=ledger_id(key),
             transaction_timeout_ms=LEDGER_TIMEOUT_MS,
             # A decision names each task's transaction: there may be thousands.
@@ -147,7 +148,9 @@ class SinkKafka:
     # Transactions.
 
     def _are_open(self, transactions: Sequence[OpenTransaction]) -> bool:
-        described = self.admin.describe_transactions(each.transactional_id for each in transactions)
+        described = self._admin.describe_transactions(
+            each.transactional_id for each in transactions
+        )
         for each in transactions:
             found = described[each.transactional_id]
             if not isinstance(found, TransactionDescription):
@@ -163,7 +166,7 @@ class SinkKafka:
             each.transactional_id: PreparedTransaction(each.producer_id, each.epoch)
             for each in transactions
         }
-        answers = self.admin.end_transactions(named, is_commit=is_commit)
+        answers = self._admin.end_transactions(named, is_commit=is_commit)
         return [
             classify(answers[each.transactional_id], is_commit=is_commit) for each in transactions
         ]

@@ -96,10 +96,7 @@ def admit(batch: BatchOfRun) -> Program[int | None]:
         _require_done(batch, decision)
         return ledger.generation
     if batch.kind is BatchKind.FOREACH_BATCH and decision.run == batch.run:
-        raise RepeatedWriteError(
-            f"{batch} was written already: give each write of a batch a name of its own, "
-            'with .option("sink", ...)'
-        )
+        raise _repeated(batch)
     return None
 
 
@@ -207,6 +204,8 @@ def _decide(
         decision = BatchDecision(batch.batch, batch.run, tuple(transactions), timeout_ms)
         ledger = ledger.decided(decision)
         yield from ask(Append(batch.key, ledger))
+    elif decision.run == batch.run and not set(transactions) <= set(decision.transactions):
+        raise _repeated(batch)  # its tasks have not seen the decision yet
     if not decision.is_done:
         ledger = yield from _finish(batch.key, ledger, decision)
         yield from ask(Append(batch.key, None if batch.kind is BatchKind.JOB else ledger))
@@ -251,6 +250,13 @@ def _require_done(batch: BatchOfRun, decision: BatchDecision | None) -> None:
             f"{batch}: batch {decision.batch} before it was decided and not finished: start the "
             "query again, which finishes it"
         )
+
+
+def _repeated(batch: BatchOfRun) -> RepeatedWriteError:
+    return RepeatedWriteError(
+        f"{batch} was written already: give each write of a batch a name of its own, "
+        'with .option("sink", ...)'
+    )
 
 
 def _fenced(batch: BatchOfRun) -> FencedRunError:

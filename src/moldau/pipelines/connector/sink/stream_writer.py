@@ -25,6 +25,7 @@ from moldau.pipelines.connector.sink.spark_task import (
     types_of,
 )
 from moldau.pipelines.connector.sink.task import write_at_once, write_in_transaction
+from moldau.pipelines.connector.worker_memory import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -35,6 +36,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._settings = load_sink_settings(options, types_of(schema))
+        settle()
 
     def write(self, iterator: "Iterator[RecordBatch]") -> TaskWritten:
         """Write a task's rows."""

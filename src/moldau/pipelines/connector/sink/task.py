@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.producer import Delivery, Producer
-from moldau.pipelines.connector.opening import open_client
+from moldau.pipelines.connector.kept_clients import kept_clients
 from moldau.pipelines.connector.sink.broker_configs import (
     check_topic,
     choose_timeout,
@@ -38,11 +37,11 @@ class Attempt:
 
 def write_at_once(settings: SinkSettings, batches: Iterable["RecordBatch"]) -> TaskWritten:
     """Write rows that are visible at once: at least once, for a task may be tried again."""
-    if settings.topic is not None:
-        with open_client(Admin, config=settings.client_config) as admin:
-            check_topic(admin, settings.topic)
-    with open_client(Producer, config=settings.producer_config) as producer:
-        _send(producer, settings, batches)
+    with kept_clients(settings.client_config) as clients:
+        if settings.topic is not None:
+            check_topic(clients.admin, settings.topic)
+        with clients.producer(settings.producer_config) as producer:
+            _send(producer, settings, batches)
     return TaskWritten()
 
 
@@ -61,19 +60,18 @@ def write_in_transaction(
                 pass  # Spark expects that they are read
             return TaskWritten(batch)
         name = transactional_id(batch.key, generation, attempt.partition, attempt.number)
+        clients = kafka.clients
         if settings.topic is not None:
-            check_topic(kafka.admin, settings.topic)
-        timeout_ms = settings.transaction_timeout_ms or choose_timeout(kafka.admin, batch.kind)
-    begun_ms = time.time_ns() // 1_000_000
-    with open_client(
-        Producer,
-        config={**settings.producer_config, **transaction_settings(timeout_ms)},
-        transactional_id=name,
-    ) as producer:
-        producer.init_transactions()
-        producer.begin_transaction()
-        _send(producer, settings, chain([first], rows))
-        identity = producer.hand_over_transaction()
+            check_topic(clients.admin, settings.topic)
+        timeout_ms = settings.transaction_timeout_ms or choose_timeout(clients, batch.kind)
+        begun_ms = time.time_ns() // 1_000_000
+        with clients.producer(
+            {**settings.producer_config, **transaction_settings(timeout_ms)}, transactional_id=name
+        ) as producer:
+            producer.init_transactions()
+            producer.begin_transaction()
+            _send(producer, settings, chain([first], rows))
+            identity = producer.hand_over_transaction()
     return TaskWritten(batch, OpenTransaction(name, *identity), begun_ms, timeout_ms)
 
 
