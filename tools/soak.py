@@ -209,7 +209,7 @@ PROOFS = (
     Proof(
         "a stateful pipeline whose JVM is killed",
         ("tests/spark/test_jvm_kills.py",),
-        {"MOLDAU_JVM_KILLS": "20"},
+        {"MOLDAU_JVM_KILLS": "10"},
         "pipelines",
     ),
     Proof(

@@ -68,7 +68,7 @@ class DeclaredApp:
         self._once = once
         self.queries = choose_queries(app, wanted)
 
-    def start(self, name: str) -> "StreamingQuery":
+    def start_query(self, name: str) -> "StreamingQuery":
         """Start a query."""
         return self._app.start_query(self.queries[name], once=self._once)
 

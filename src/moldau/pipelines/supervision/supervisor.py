@@ -56,7 +56,7 @@ class Audience(Protocol):
 class Supervised(Protocol):
     """Who has the queries, and the session that they run in."""
 
-    def start(self, name: str) -> "StreamingQuery":
+    def start_query(self, name: str) -> "StreamingQuery":
         """Start a query."""
 
     def find_loss(self, error: Exception | None = None) -> Exception | None:
@@ -132,7 +132,7 @@ class Supervisor:
         if self._stop_asked.is_set():
             return self._restarts.ended(name)
         try:
-            self._watched[name].begin(self._supervised.start(name))
+            self._watched[name].begin(self._supervised.start_query(name))
         except Exception as error:  # noqa: BLE001 - whatever it is, the other queries go on
             return self._fail(name, error)
         return self._restarts.started(name, time.monotonic())

@@ -43,7 +43,7 @@ def test_an_app_is_made_again_for_another_session() -> None:
     declared = DeclaredApp(before, (), lambda: after, once=True)
     declared.reopen()
     assert before.stops == ["stopped"]
-    assert declared.start("totals") == (after.queries[0], True)
+    assert declared.start_query("totals") == (after.queries[0], True)
     declared.stop()
     assert after.stops == ["stopped"]
 

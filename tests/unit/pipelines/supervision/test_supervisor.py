@@ -90,7 +90,7 @@ class Runner:
     """Starts what it is told to, in a session that can be lost."""
 
     def __init__(self, start: Callable[[str], Any]) -> None:
-        self.start = start
+        self.start_query = start
         self.loss: Exception | None = None
         self.reopened = 0
         self.refusals: list[Exception] = []

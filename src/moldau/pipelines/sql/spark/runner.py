@@ -102,7 +102,7 @@ class SparkRunner:
                 if definition not in self._letters:
                     self._letters[definition] = self._run_letters(definition, query.settings)
                 self._letters[definition].readers.add(query.id)
-        run.begin()
+        run.start()
 
     def stop(self, query_id: str) -> None:
         """Return when it runs no more."""
@@ -188,7 +188,7 @@ class SparkRunner:
         run = _Run(
             name, lambda: self._declare_letters(definition, _start(settings)), self._tell_loss
         )
-        run.begin()
+        run.start()
         return _Letters(run)
 
     def _declare_letters(self, definition: Definition, start: QueryStart) -> tuple[App, Query]:
@@ -240,7 +240,7 @@ class _Run:
         self,
         query_id: str,
         declare_query: Callable[[], tuple[App, Query]],
-        tell_loss: "Callable[[SparkSession | None, str], None]",
+        tell_loss: "Callable[[SparkSession | None, str], None]" = lambda *_: None,
     ) -> None:
         self._declare = declare_query
         self._tell_loss = tell_loss
@@ -257,7 +257,7 @@ class _Run:
         """How it was a second ago."""
         return self._status
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
 
@@ -281,7 +281,7 @@ class _Run:
 
     # What the supervisor runs.
 
-    def start(self, name: str) -> "StreamingQuery":  # noqa: ARG002 - there is one
+    def start_query(self, name: str) -> "StreamingQuery":  # noqa: ARG002 - there is one
         """Start the query."""
         if self._declared is None:
             self._declared = self._declare()
