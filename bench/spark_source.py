@@ -23,7 +23,7 @@ from moldau.pipelines.connector.columns import source_schema
 
 JAR = "Spark's own jar connector"
 MEMORY = "equal batches from memory"
-GOALS = {JAR: 2.5, MEMORY: 0.75}
+GOALS = {JAR: 3.0, MEMORY: 0.75}
 FORMATS = {"ours": "moldau", JAR: "kafka", MEMORY: "memory_batches"}
 
 
