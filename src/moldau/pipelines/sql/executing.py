@@ -14,7 +14,7 @@ from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import Statement
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.told_answers import Told, tell_answer
+from moldau.pipelines.sql.told_answers import Telling, tell_answer
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class StatementFailure:
 
 def execute_text(
     service: Service, text: str | Sequence[Statement], session: Session, asker: Asker
-) -> Generator[Sequence[Told] | StatementFailure]:
+) -> Generator[Sequence[Telling] | StatementFailure]:
     """Yield what there is to say of a text's statements, which may be parsed already."""
     number, line, said = 0, 1, ""
     try:

@@ -11,7 +11,7 @@ from moldau.pipelines.sql.language.statements import Statement
 from moldau.pipelines.sql.plain_values import plain
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.told_answers import Told, tell_note, tell_progress
+from moldau.pipelines.sql.told_answers import Telling, tell_note, tell_progress
 from moldau.pipelines.views.client import ServerRefusedError
 
 WAITING_MAX: Final = 8
@@ -39,13 +39,13 @@ class InsideClient:
         `ServerRefusedError` when a statement fails; those before it are done.
         """
         session = Session.of(settings or {})
-        told: queue.Queue[Sequence[Told] | StatementFailure | None] = queue.Queue(WAITING_MAX)
+        told: queue.Queue[Sequence[Telling] | StatementFailure | None] = queue.Queue(WAITING_MAX)
         asker = Asker(
             lambda done, total: put([tell_progress(done, total)]),
             lambda text: put([tell_note(text)]),
         )
 
-        def put(piece: Sequence[Told] | StatementFailure | None) -> None:
+        def put(piece: Sequence[Telling] | StatementFailure | None) -> None:
             while not asker.is_cancelled:
                 try:
                     told.put(piece, timeout=LOOK_SECONDS)

@@ -7,11 +7,11 @@ from moldau.pipelines.sql.answers import SettingsChanged, StatementAnswer, State
 from moldau.pipelines.sql.choosing import close
 from moldau.pipelines.sql.ports import Result
 
-Told: TypeAlias = Mapping[str, object]
+Telling: TypeAlias = Mapping[str, object]
 """One thing that there is to say; a line of JSON over HTTP."""
 
 
-def tell_answer(number: int, answer: StatementAnswer) -> Iterator[Sequence[Told]]:
+def tell_answer(number: int, answer: StatementAnswer) -> Iterator[Sequence[Telling]]:
     """Yield what there is to say, of rows many at once; `number` is the statement's."""
     match answer:
         case StatementMessage(text):
@@ -22,17 +22,17 @@ def tell_answer(number: int, answer: StatementAnswer) -> Iterator[Sequence[Told]
             yield from _tell_result(number, answer)
 
 
-def tell_progress(done: int, total: int | None) -> Told:
+def tell_progress(done: int, total: int | None) -> Telling:
     """Return what says how many records were read, and of how many."""
     return {"progress": {"done": done, "total": total}}
 
 
-def tell_note(text: str) -> Told:
+def tell_note(text: str) -> Telling:
     """Return what says what is being done."""
     return {"note": text}
 
 
-def _tell_result(number: int, result: Result) -> Iterator[Sequence[Told]]:
+def _tell_result(number: int, result: Result) -> Iterator[Sequence[Telling]]:
     head: dict[str, object] = {
         "statement": number,
         "columns": [{"name": each.name, "type": each.type} for each in result.columns],

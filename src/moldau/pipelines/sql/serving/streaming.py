@@ -17,7 +17,7 @@ from moldau.pipelines.sql.executing import StatementFailure, execute_text
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.serving.json_lines import line_of, lines_of
 from moldau.pipelines.sql.session import Session
-from moldau.pipelines.sql.told_answers import Told, tell_note, tell_progress
+from moldau.pipelines.sql.told_answers import Telling, tell_note, tell_progress
 
 STATEMENTS_MAX: Final = 64
 """How many requests may be executed at once; each has a thread."""
@@ -107,7 +107,7 @@ class LinesResponse(Response):
         except _NOBODY_TAKES_IT:
             pass
 
-    def _tell(self, value: Told) -> None:
+    def _tell(self, value: Telling) -> None:
         # Notes come from threads that anyio does not know.
         sending = asyncio.run_coroutine_threadsafe(self._pieces.send(line_of(value)), self._loop)
         try:
