@@ -77,7 +77,9 @@ class FakeEngine:
         finally:
             self.ended.set()
 
-    def explain(self, select: Select, _snapshot: CatalogSnapshot, _session: Session) -> str:
+    def explain(
+        self, select: Select, _snapshot: CatalogSnapshot, _session: Session, _asker: Asker
+    ) -> str:
         if self.declines is not None:
             raise DeclinedError(self.declines)
         return f"Scan {select.query.tables[0].name}"
@@ -92,11 +94,20 @@ class FakeRunner:
     statuses: dict[str, RunStatus] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     planned: int = 0
+    works: threading.Event | None = None
+    """Planning takes until then."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, _session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        _session: Session,
+        asker: Asker,
     ) -> QueryPlan:
         self.planned += 1
+        if self.works is not None:
+            with asker.working("Spark is starting", is_long=True):
+                self.works.wait()
         for use in statement.query.tables:
             if snapshot.find(use.name) is None:
                 raise PipelineError(f"there is no {use.name}")

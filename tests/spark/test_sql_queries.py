@@ -279,7 +279,11 @@ REFUSED = {
     "CREATE STREAM s AS SELECT * FROM orders o JOIN users u ON o.user = u.user": (
         "there are two columns user: call one something else"
     ),
-    "CREATE STREAM s AS SELECT nme FROM orders": "`nme` cannot be resolved",
+    "CREATE STREAM s AS SELECT amont FROM orders": "there is no column amont: did you mean amount?",
+    "CREATE STREAM s AS SELECT id FROM oders": "no stream or table oders: did you mean orders",
+    "CREATE STREAM s AS SELECT o.amont FROM orders o JOIN users u ON o.user = u.user": (
+        "there is no column o.amont: did you mean amount?"
+    ),
     "CREATE STREAM s AS SELECT name FROM orders o JOIN users u ON o.amount = u.user": (
         "ON o.amount: it is double, and u.user is string; cast it"
     ),

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from moldau.pipelines.errors import PipelineError, SessionLostError
 from moldau.pipelines.java import use_java
+from moldau.pipelines.jvm_output import start_quietly
 from moldau.pipelines.shared_source import share_source
 from moldau.pipelines.spark_version import check_connect, check_pyspark
 from moldau.pipelines.worker_server import SOCKET, WorkerServer
@@ -54,16 +55,22 @@ def get_session(
     _choose_python(master)
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
+    is_ours = False
     if master is not None and master.startswith("sc://"):
         check_connect(master)
         builder = builder.remote(master)
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
+        is_ours = True
         use_java()
         builder = builder.master(master or "local[*]")
         chosen |= _own_configs(master or "local[*]", is_quiet=is_quiet)
-    for key, value in (chosen | dict(configs or {})).items():
+    chosen |= dict(configs or {})
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     with _keeping_interrupts():
+        if is_quiet and is_ours and SparkContext._active_spark_context is None:  # noqa: SLF001
+            conf = SparkConf().setAll(list(chosen.items())).setAppName(name)
+            start_quietly(conf.setMaster(master or "local[*]"))
         session = builder.getOrCreate()
     # A session that was there is active in other threads, and Spark finds our source and sink only
     # in a thread's active one. To make a DataFrame is the public way to have it active in this.

@@ -30,9 +30,8 @@ STARTING: Final = "Spark is starting; that takes a moment ..."
 class Once(Generic[Made]):
     """Makes something when it is first wanted; `SparkVersionError` if there is no Spark."""
 
-    def __init__(self, make: Callable[[], Made], say: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
-        self._say = say
         self._making = threading.Lock()
         self._made: Made | None = None
 
@@ -46,7 +45,6 @@ class Once(Generic[Made]):
         with self._making:
             if self._made is None:
                 check_pyspark()
-                self._say()
                 self._made = self._make()
             return self._made
 
@@ -68,9 +66,11 @@ class LazyEngine:
         """Begin to answer."""
         return self._get().select(select, snapshot, session, asker)
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
-        return self._get().explain(select, snapshot, session)
+        return self._get().explain(select, snapshot, session, asker)
 
     def _get(self) -> Engine:
         try:
@@ -83,24 +83,33 @@ class LazyEngine:
 class LazyRunner:
     """Runs queries on Spark, which is started for the first of them."""
 
-    def __init__(self, runner: Once[Runner]) -> None:
+    def __init__(self, runner: Once[Runner], say: Callable[[str], None] = lambda _: None) -> None:
         self._runner = runner
+        self._say = say
         self._missing: dict[str, str] = {}
         """Why queries do not run that nobody can."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        session: Session,
+        asker: Asker,
     ) -> QueryPlan:
         """Understand a query without running it."""
-        return self._runner.get().plan(statement, snapshot, session)
+        return self._runner.get().plan(statement, snapshot, session, asker)
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run."""
+        is_first = self._runner.found is None
         try:
             runner = self._runner.get()
         except SparkVersionError as error:
             self._missing[query.id] = str(error)
             return
+        if is_first:
+            # Whoever plans a query hears it otherwise; of one that goes on, only the server can.
+            self._say(STARTING)
         runner.start(query, snapshot)
 
     def stop(self, query_id: str) -> None:

@@ -66,7 +66,9 @@ class Engine(Protocol):
         `batches` ends soon, or raises anything. The asker likes to hear of progress.
         """
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer, in lines; `DeclinedError` if it would not."""
 
 
@@ -124,9 +126,16 @@ class Runner(Protocol):
     """Runs the queries that run for ever, and starts those again that fail."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        session: Session,
+        asker: Asker,
     ) -> QueryPlan:
-        """Understand a query without running it; `PipelineError` if it cannot be."""
+        """Understand a query without running it; `PipelineError` if it cannot be.
+
+        The asker hears what takes its time.
+        """
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run, from its checkpoint if it has one; return without waiting for it.

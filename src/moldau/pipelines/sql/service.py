@@ -75,6 +75,12 @@ class Ports:
     engines: Sequence[Engine]
     """The first that takes a question answers it."""
 
+    def close(self) -> None:
+        """Stop what runs, and hang up."""
+        self.runner.close()
+        self.views.close()
+        self.cluster.close()
+
 
 class Service:
     """Executes statements, from many threads; what changes the catalog goes one after the other."""
@@ -143,7 +149,7 @@ class Service:
             case Show(what=what):
                 yield self._show(what)
             case Explain(subject=subject):
-                lines = self._explain(subject, session)
+                lines = self._explain(subject, session, asker)
                 yield listing({"plan": "string"}, ((line,) for line in lines))
             case Set(name=name, value=value):
                 changed = session.set(name, value)
@@ -176,21 +182,22 @@ class Service:
             case Shown.QUERIES:
                 return showing.show_queries(self.snapshot, self._status)
 
-    def _explain(self, subject: Statement | str, session: Session) -> list[str]:
+    def _explain(self, subject: Statement | str, session: Session, asker: Asker) -> list[str]:
         match subject:
             case str():
-                return self._explain_query(subject)
+                return self._explain_query(subject, asker)
             case Select():
-                return [*choosing.explain(self._ports.engines, subject, self.snapshot, session)]
+                engines = self._ports.engines
+                return [*choosing.explain(engines, subject, self.snapshot, session, asker)]
             case CreateAs() | InsertSelect():
                 self._require_sources(subject)
-                plan = self._ports.runner.plan(subject, self.snapshot, session)
+                plan = self._ports.runner.plan(subject, self.snapshot, session, asker)
                 return ["Engine: spark", *plan.text.splitlines()]
             case _:
                 word = subject.text.split(maxsplit=1)[0].upper()
                 raise CatalogError(f"{word} is done by the server: there is no plan to explain")
 
-    def _explain_query(self, query_id: str) -> list[str]:
+    def _explain_query(self, query_id: str, asker: Asker) -> list[str]:
         snapshot = self.snapshot
         found = {each.lower(): query for each, query in snapshot.queries.items()}
         query = found.get(query_id.lower())
@@ -199,7 +206,7 @@ class Service:
             raise CatalogError(f"there is no query {query_id}{close}")
         (statement,) = parse(query.statement)
         assert isinstance(statement, CreateAs | InsertSelect)
-        plan = self._ports.runner.plan(statement, snapshot, Session(query.settings))
+        plan = self._ports.runner.plan(statement, snapshot, Session(query.settings), asker)
         return [
             f"Query: {query.id} ({query.desired})",
             f"Statement: {showing.in_one_line(query.statement)}",
@@ -227,12 +234,12 @@ class Service:
         while not self._opened.wait(OPENING_POLL_SECONDS):
             asker.check()
         with self._changing:
-            command = self._command(statement, session)
+            command = self._command(statement, session, asker)
             decision = self._catalog.decide(command, self._now_ms())
             if isinstance(statement, InsertSelect):
                 # What cannot be run is not recorded.
                 self._require_sources(statement)
-                self._ports.runner.plan(statement, self.snapshot, session)
+                self._ports.runner.plan(statement, self.snapshot, session, asker)
             for effect in decision.before:
                 self._perform(effect)
             if decision.records:
@@ -243,14 +250,16 @@ class Service:
                 self._snapshot = self._catalog.snapshot()
             return decision.message + self._do_after(decision)
 
-    def _command(self, statement: Statement, session: Session) -> commands.CatalogCommand:
+    def _command(
+        self, statement: Statement, session: Session, asker: Asker
+    ) -> commands.CatalogCommand:
         match statement:
             case CreateSource():
                 relation = relation_of(statement)
                 return commands.Declare(relation, statement.text, statement.if_not_exists)
             case CreateAs():
                 return commands.CreateAsCommand(
-                    self._sink_of(statement, session),
+                    self._sink_of(statement, session, asker),
                     statement.text,
                     tuple(each.name for each in statement.query.tables),
                     dict(session.values),
@@ -287,13 +296,13 @@ class Service:
         topics = [each.name for each in self._ports.cluster.topics()]
         return close_matches(name, [*(each.name for each in self.snapshot.relations()), *topics])
 
-    def _sink_of(self, statement: CreateAs, session: Session) -> Relation:
+    def _sink_of(self, statement: CreateAs, session: Session, asker: Asker) -> Relation:
         found = self.snapshot.find(statement.name)
         if found is not None:
             # It is refused, or left as it is: nobody needs to understand the query for that.
             return replace(found, kind=statement.kind)
         self._require_sources(statement)
-        plan = self._ports.runner.plan(statement, self.snapshot, session)
+        plan = self._ports.runner.plan(statement, self.snapshot, session, asker)
         said = statement.properties
         return Relation(
             statement.name,

@@ -74,8 +74,11 @@ class LocalQuestions:
         batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))
         return Result(_columns(found.schema), batches, self.name, answer.left_out)
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
+        del asker
         text, catalog = select.query.render(_NAMES), _catalog(snapshot)
         if select.emit is not None:
             try:

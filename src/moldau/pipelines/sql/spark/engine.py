@@ -24,6 +24,7 @@ from moldau.pipelines.sql.spark.planning import Planned, QueryStart, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
 from moldau.pipelines.sql.spark.running import UnresolvedError
 from moldau.pipelines.sql.spark.sides import Find, find_sides
+from moldau.pipelines.sql.spark.spark_start import starting_spark
 from moldau.pipelines.sql.spark.topic_places import latest_now
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit, Mode
@@ -44,11 +45,13 @@ class SparkEngine:
         master: str | None = None,
         configs: Mapping[str, str] | None = None,
         infer: Find | None = None,
+        is_quiet: bool = True,
     ) -> None:
         self._service = service
         self._bootstrap = bootstrap
         self._master = master
         self._configs = dict(configs or {})
+        self._is_quiet = is_quiet
         self._infer: Find = infer or (lambda _name: None)
         client = {name: text for name, text in self._configs.items() if name.startswith(PREFIX)}
         self._cluster = ClusterOptions(bootstrap, client)
@@ -62,27 +65,33 @@ class SparkEngine:
         self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
     ) -> Result:
         """Begin to answer."""
+        with starting_spark(asker):
+            spark = self._spark
         if select.emit is None:
-            with _saying_guesses(select.query, snapshot):
+            with _saying_guesses(select.query, snapshot), asker.working("Spark plans the question"):
                 find = self._find(snapshot, session)
-                rows = plan_bounded(self._spark, self._cluster, select.query, find)
+                rows = plan_bounded(spark, self._cluster, select.query, find)
             columns, shown = shown_columns(rows)
             guesses = _guesses(select.query, snapshot)
             notes: list[str] = []
             batches = self._run(shown, asker, guesses, notes)
             return Result(columns, batches, self.name, notes)
-        with _saying_guesses(select.query, snapshot):
+        with _saying_guesses(select.query, snapshot), asker.working("Spark plans the question"):
             rows, mode = self._plan_stream(select, snapshot, session)
         columns, shown = shown_columns(rows)
         return Result(columns, PushedRows(shown, mode, select.limit, asker), self.name)
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
+        with starting_spark(asker):
+            spark = self._spark
         if select.emit is None:
             find = self._find(snapshot, session)
             sides = find_sides(select.query, find)
             topics = ", ".join(dict.fromkeys(side.relation.topic for side in sides))
-            plan_bounded(self._spark, self._cluster, select.query, find)
+            plan_bounded(spark, self._cluster, select.query, find)
             return f"Spark reads {topics or 'nothing'}, up to now or AS OF, as a batch"
         rows, mode = self._plan_stream(select, snapshot, session)
         return describe_plan(explain(rows), mode)
@@ -104,7 +113,7 @@ class SparkEngine:
     @property
     def _spark(self) -> SparkSession:
         configs = {k: v for k, v in self._configs.items() if not k.startswith(PREFIX)}
-        return get_session(self._service, self._master, configs)
+        return get_session(self._service, self._master, configs, is_quiet=self._is_quiet)
 
     def _find(self, snapshot: CatalogSnapshot, session: Session) -> Find:
         def find(name: str) -> Relation | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.session import find_loss
+from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import (
     CatalogSnapshot,
     Definition,
@@ -23,10 +24,12 @@ from moldau.pipelines.sql.spark.inputs import open_stream, open_table
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
 from moldau.pipelines.sql.spark.sinks import declare, plan_sink
+from moldau.pipelines.sql.spark.spark_start import starting_spark
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
 from moldau.pipelines.streams.dead_letter_headers import dead_letters_topic
 from moldau.pipelines.streams.declared import Query
+from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
 from moldau.pipelines.supervision.restarts import SPARK
@@ -64,6 +67,7 @@ class SparkRunner:
         master: str | None = None,
         configs: Mapping[str, str] | None = None,
         say: Callable[[str], None] = lambda _line: None,
+        is_quiet: bool = True,
     ) -> None:
         self._say = say
         self._lost: SparkSession | None = None
@@ -72,17 +76,26 @@ class SparkRunner:
         self._checkpoints = checkpoints.rstrip("/")
         self._master = master
         self._configs = dict(configs or {})
+        self._options = RunOptions(is_quiet=is_quiet)
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
         self._letters: dict[Definition, _Letters] = {}
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        session: Session,
+        asker: Asker,
     ) -> QueryPlan:
         """Understand a query without running it."""
         app = self._app()
-        sink = plan_sink(app, statement, snapshot.find, _start(session.values))
-        query = declare(app, sink, PLANNED)
+        with starting_spark(asker):
+            _ = app.spark
+        # Its first query also has Spark start Python, once for each topic.
+        with asker.working(f"Spark plans {statement.name}"):
+            sink = plan_sink(app, statement, snapshot.find, _start(session.values))
+            query = declare(app, sink, PLANNED)
         relation = sink.relation
         return QueryPlan(
             relation.columns,
@@ -212,13 +225,14 @@ class SparkRunner:
         return f"{self._checkpoints}/{made.created_ms}"
 
     def _app(self, checkpoints: str | None = None) -> App:
-        return App(
-            self._service,
-            self._bootstrap,
-            checkpoints=checkpoints,
-            master=self._master,
-            configs=self._configs,
-        )
+        with run_with(self._options):
+            return App(
+                self._service,
+                self._bootstrap,
+                checkpoints=checkpoints,
+                master=self._master,
+                configs=self._configs,
+            )
 
 
 def _with_letters(query: PersistentQuery, snapshot: CatalogSnapshot) -> list[Definition]:
