@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.catalog import Catalog
-from moldau.pipelines.sql.catalog.definitions import CatalogChange, CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogChange,
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+)
 from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.ports import (
@@ -72,7 +77,9 @@ class FakeEngine:
         finally:
             self.ended.set()
 
-    def explain(self, select: Select, _snapshot: CatalogSnapshot, _session: Session) -> str:
+    def explain(
+        self, select: Select, _snapshot: CatalogSnapshot, _session: Session, _asker: Asker
+    ) -> str:
         if self.declines is not None:
             raise DeclinedError(self.declines)
         return f"Scan {select.query.tables[0].name}"
@@ -87,11 +94,20 @@ class FakeRunner:
     statuses: dict[str, RunStatus] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     planned: int = 0
+    works: threading.Event | None = None
+    """Planning takes until then."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, _session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        _session: Session,
+        asker: Asker,
     ) -> QueryPlan:
         self.planned += 1
+        if self.works is not None:
+            with asker.working("Spark is starting", is_long=True):
+                self.works.wait()
         for use in statement.query.tables:
             if snapshot.find(use.name) is None:
                 raise PipelineError(f"there is no {use.name}")
@@ -109,6 +125,9 @@ class FakeRunner:
 
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         self.done.append(f"delete checkpoint {query.id}")
+
+    def delete_letters(self, definition: Definition) -> None:
+        self.done.append(f"delete letters of {definition.relation.name}")
 
     def status(self, query_id: str) -> RunStatus:
         if query_id not in self.running:

@@ -46,6 +46,7 @@ LONGEST: Final = (
     "tests/spark/test_sql_queries.py",
     "tests/spark/test_app_launchers.py",
     "tests/spark/test_sql_kills.py",
+    "tests/spark/test_jvm_kills.py",
     "tests/spark/test_sink_kills.py",
     "tests/spark/test_pipeline_guides.py",
     "tests/spark/nexmark/test_nexmark.py",

@@ -26,7 +26,7 @@ NATIVE = ROOT / "src/moldau/_native"
 PYTHON_MIN = (3, 11)
 EXTRAS = {
     "run": "",
-    "demo": " and Spark",
+    "demo": ", Spark and SQL",
     "dev": " and the development tools",
     "test": " and the development tools",
 }
@@ -162,7 +162,7 @@ def _install(target: str) -> None:
     _run(*pip, "setuptools>=77", "Cython>=3.1")
     # The kernels are built afterwards, once: an editable install would build them in a folder of
     # its own, and throw that away.
-    package = f"{ROOT}[spark]" if target == "demo" else str(ROOT)
+    package = f"{ROOT}[spark,sql]" if target == "demo" else str(ROOT)
     _run(*pip, "--no-build-isolation", "-e", package, MOLDAU_KERNELS="0")
     if target == "dev":
         _run(*pip, "--group", f"{ROOT / 'pyproject.toml'}:dev")

@@ -213,6 +213,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a stateful pipeline whose JVM is killed",
+        ("tests/spark/test_jvm_kills.py",),
+        {"MOLDAU_JVM_KILLS": "10"},
+        "pipelines",
+    ),
+    Proof(
         "a SQL server, killed while its queries run",
         (f"{SQL_KILLS}[moldau]",),
         {"MOLDAU_SQL_KILLS": "20"},
@@ -225,8 +231,8 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
-        "other Sparks: a cluster, Connect and the oldest PySpark",
-        ("tests/spark/test_masters.py",),
+        "other Sparks: a cluster, Connect, spark-submit and the oldest PySpark",
+        ("tests/spark/test_masters.py", "tests/spark/test_app_launchers.py"),
         {},
         "pipelines",
     ),

@@ -25,8 +25,12 @@ BIN = Path(sys.executable).parent
 
 # A test that hangs is ended, and says where.
 BOUNDED = ("-o", "faulthandler_timeout=1500", "-o", "faulthandler_exit_on_timeout=true")
-# tests/worker_groups.py has the groups, and puts the longest first.
-TWO_WORKERS = ("-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
+
+
+def _workers(count: int) -> tuple[str, ...]:
+    """Return options for so many; tests/worker_groups.py has the groups, the longest first."""
+    return ("-n", str(count), "--dist", "loadgroup", "--no-loadscope-reorder")
+
 
 LINT = (
     ("ruff", "format", "--check", "."),
@@ -38,9 +42,10 @@ LINT = (
 )
 
 TESTS = {
-    "unit": (*TWO_WORKERS, "-q", "-m", "not long and not alone and not soak", "tests/unit"),
+    "unit": (*_workers(2), "-q", "-m", "not long and not alone and not soak", "tests/unit"),
     "peers": (
-        *TWO_WORKERS,
+        # Half of their time they wait: for sessions to expire, for members, for a JVM to start.
+        *_workers(3),
         *(
             "-q",
             "-m",
@@ -49,7 +54,7 @@ TESTS = {
             "tests",
         ),
     ),
-    "spark": (*TWO_WORKERS, "-q", "-m", "not alone and not soak", "tests/spark"),
+    "spark": (*_workers(3), "-q", "-m", "not alone and not soak", "tests/spark"),
     "alone": ("-q", "-m", "alone and not soak", "tests"),
 }
 """Together they choose every test but those of soak, each once; the last one sees all files."""

@@ -31,6 +31,9 @@ WIRE: Final = re.compile(r"protocol/(messages|stored)/")
 NATIVE_CLASS: Final = re.compile(r"^(?:cdef |cpdef )?class ([A-Za-z]\w*)", re.MULTILINE)
 ALIAS: Final = re.compile(r"[A-Z]\w*[a-z]\w*")
 MACHINE_PATH: Final = re.compile(r"/(root|work|home)/\w")
+SHARED_CLOCK: Final = re.compile(
+    r"""setattr\(\s*"?[\w.]*\btime(?:\.|"?,\s*")(?:monotonic|perf_counter|sleep|time)"""
+)
 
 NOUNS_IN: Final = {
     "kernel", "log", "coordination", "replication", "groups", "transactions", "sharing", "broker",
@@ -182,6 +185,16 @@ def gerund_violations(
         yield f"{name} is not there any more: take it off GERUNDS"
 
 
+def clock_violations(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield a line for each test that patches the clock of the whole process.
+
+    A broker in the same process sets its timers by that clock, and never wakes again.
+    """
+    for path in paths:
+        if match := SHARED_CLOCK.search(path.read_text()):
+            yield f"{path}: {match.group()}: patch the name `time` of one module instead"
+
+
 def core_imports(packages: Collection[str]) -> dict[str, set[str]]:
     """Return what each module of these packages of `moldau` imports of them, wherever it does."""
     graph = grimp.build_graph("moldau", cache_dir=None)
@@ -244,6 +257,7 @@ def main() -> int:
     found += name_violations(shared, SHARED_NAMES)
     found += gerund_violations(paths, package=package, allowed=GERUNDS)
     found += cycle_violations(core_imports(core), CYCLES)
+    found += clock_violations(sorted(Path("tests").rglob("*.py")))
     print("\n".join(found) or f"tidy: {len(paths)} files")
     return bool(found)
 

@@ -72,7 +72,8 @@ def test_an_admin_sets_and_lists_offsets_of_a_group(moldau):
     admin = AdminClient({"bootstrap.servers": moldau.bootstrap_servers})
     offsets = ConsumerGroupTopicPartitions("readers", [TopicPartition(topic, 1, 9)])
 
-    admin.alter_consumer_group_offsets([offsets])["readers"].result(20)
+    altered = admin.alter_consumer_group_offsets([offsets])["readers"].result(20)
+    assert [each.error for each in altered.topic_partitions] == [None]
 
     (found,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("readers")]).values()
     assert [(each.partition, each.offset) for each in found.result(20).topic_partitions] == [(1, 9)]

@@ -22,6 +22,8 @@ print(moldau.__file__, moldau.__version__)
 import importlib.util, os, pathlib
 from moldau.pipelines import PipelineError, java
 assert os.access(pathlib.Path(java.__file__).with_name("jre") / "bin/java", os.X_OK)
+assert os.access(pathlib.Path(java.__file__).with_name("worker") / "python", os.X_OK)
+assert importlib.util.find_spec("moldau.pipelines.worker.launch")
 assert importlib.util.find_spec("pyspark_moldau")
 assert (pathlib.Path(java.__file__).with_name("examples") / "shop.sql").exists()
 try:

@@ -20,6 +20,7 @@ from moldau.pipelines.sql.local.inference import SAMPLE_RECORDS
 from moldau.pipelines.sql.local.records import QuestionLimits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.sql.session import Session
 from moldau.testing.broker import Broker
 
 USERS = Relation(
@@ -235,6 +236,11 @@ def test_a_record_that_does_not_fit_what_was_guessed(broker: Broker, engine: Loc
     send(broker, "later", *((None, {"n": 1}) for _ in range(SAMPLE_RECORDS)), (None, {"n": "x"}))
     with pytest.raises(DecodeError, match=r"offset 1000 does not decode.*; the columns of topic"):
         engine.answer("SELECT n FROM later", {})
+    session = Session.of({"undeclared.on_error": "skip"})
+    found = engine.answer("SELECT count(*) AS n FROM later", {}, session=session)
+    assert found.rows.to_pylist() == [{"n": SAMPLE_RECORDS}]
+    note = "1 record of topic later does not decode, and is left out (on_error)"
+    assert found.left_out == (note,)
 
 
 def test_only_what_is_committed_is_read(broker: Broker, engine: LocalEngine) -> None:

@@ -14,6 +14,7 @@ from pyspark import __version__
 from pyspark.sql import SparkSession
 
 from moldau.pipelines import App
+from moldau.pipelines.decoding.decode_counts import read_decode_counts
 from moldau.pipelines.session import get_session
 
 if TYPE_CHECKING:
@@ -22,16 +23,24 @@ if TYPE_CHECKING:
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def run_app(servers: str, topic: str, checkpoints: str) -> None:
-    """Count a topic's records by the first letter of their values."""
+def run_app(servers: str, topic: str, checkpoints: str) -> int:
+    """Count a topic's records by the first letter of their values.
+
+    Return how many a query has left out that takes them for JSON.
+    """
     app = App("on-master", servers, checkpoints=checkpoints)
     letters = app.stream(topic, format="string").selectExpr("substr(value, 1, 1) AS letter")
     app.to(
         app.aggregate(letters, "letter", ttl="1 day", n="count(*)"), f"{topic}-app", key="letter"
     )
+    app.to(app.stream(topic, "n int", on_error="skip"), f"{topic}-json")
+    left_out = 0
     for query in app.start(once=True):
         query.awaitTermination()
+        for batch in query.recentProgress:
+            left_out += read_decode_counts(json.loads(batch.json)).skipped
     app.stop()
+    return left_out
 
 
 def main(master: str, servers: str, topic: str, directory: str) -> None:
@@ -65,12 +74,13 @@ def main(master: str, servers: str, topic: str, directory: str) -> None:
     query.awaitTermination()
     # Spark's default is 200, and each of them has state of its own.
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    run_app(servers, topic, f"file://{directory}-app")
+    left_out = run_app(servers, topic, f"file://{directory}-app")
     session.stop()
     found = {
         "session": type(session).__module__,
         "version": __version__,
         "rows": sorted(row.value for row in rows),
+        "left_out": left_out,
     }
     sys.stdout.write(json.dumps(found))
 

@@ -29,8 +29,17 @@ from tests.spark.apps import ORDERS, Apps, order, send
         ),
         (
             {"schema": ORDERS, "event_time": "id", "watermark": "1 second"},
-            "event_time=id is string: declare it as timestamp",
+            "event_time=id is string: declare it as timestamp, or as a bigint of the value with",
         ),
+        (
+            {"schema": ORDERS, "event_time": "at", "event_time_unit": "ms"},
+            "event_time_unit=ms: event_time=at is timestamp, and only a bigint of the value has",
+        ),
+        (
+            {"schema": "at bigint", "event_time": "at", "event_time_unit": "minutes"},
+            "event_time_unit=minutes: s, ms, us, ns are allowed",
+        ),
+        ({"schema": ORDERS, "event_time_unit": "ms"}, "event_time_unit=ms: it is about the column"),
         (
             {"schema": ORDERS, "event_time": "at", "watermark": "soon"},
             "watermark=soon: ",

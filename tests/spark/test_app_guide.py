@@ -72,4 +72,4 @@ def test_the_example(
             ("orders-enriched", "users"),
             ("totals", "orders"),
         ):
-            assert lag(broker, f"moldau-{query}", topic) == 0
+            assert lag(broker, f"moldau-shop:{query}", topic) == 0

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from moldau import Admin, Producer
 from moldau.testing.broker import Broker
@@ -95,6 +96,7 @@ def test_python_runs_the_file_at_apache_kafka_until_it_is_interrupted(tmp_path: 
     assert (tmp_path / "errors").read_text() == ""
 
 
+@pytest.mark.soak
 def test_spark_submit_runs_the_file(tmp_path: Path) -> None:
     conf = ("--conf", "spark.sql.shuffle.partitions=2")
     command = (str(SPARK_SUBMIT), "--master", "local[2]", *conf, "orders.py")

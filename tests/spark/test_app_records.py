@@ -1,9 +1,12 @@
 """How an app's records decode and encode, and what becomes of those that do not."""
 
+import json
 from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
 import pytest
+from fastavro import schemaless_writer
 
 from moldau import Producer, Record
 from moldau.pipelines import App
@@ -17,6 +20,15 @@ Sent = tuple[bytes | None, bytes | None]
 GOOD: Sent = (b"\0\0\0\7", b'{"n": 7}')
 BAD_VALUE: Sent = (b"\0\0\0\1", b'{"n": "seven"}')
 BAD_KEY: Sent = (b"\0", b'{"n": 8}')
+
+
+AVRO = '{"type": "record", "name": "Click", "fields": [{"name": "at", "type": "long"}]}'
+
+
+def avro_long(number: int) -> bytes:
+    data = BytesIO()
+    schemaless_writer(data, json.loads(AVRO), {"at": number})
+    return data.getvalue()
 
 
 def send_raw(broker: Broker, topic: str, *records: Sent, **options: Any) -> None:
@@ -55,11 +67,11 @@ def test_dead_letters_are_written_once_with_where_they_come_from(
         TOPIC: topic.encode(),
         PARTITION: b"0",
         OFFSET: b"1",
-        REASON: b"value: it is not JSON of the schema",
+        REASON: b"value: it is not JSON of the schema: field n is no int",
     }
     assert (second.key, second.value) == BAD_KEY
     assert headers_of(second)[REASON] == b"key: 1 bytes, int has 4"
-    assert lag(broker, f"moldau-{apps.name}.dead-letters", topic) == 0
+    assert lag(broker, f"moldau-{apps.name}:{apps.name}.dead-letters", topic) == 0
 
 
 def test_what_does_not_decode_stops_the_query_or_is_left_out(
@@ -73,6 +85,35 @@ def test_what_does_not_decode_stops_the_query_or_is_left_out(
     copying(apps, topic, on_error="skip").run(once=True)
     assert [each["n"] for each in values(broker, f"{topic}-copy")] == [7]
     assert read(broker.bootstrap_servers, f"{topic}-copy")[0].key == GOOD[0]
+
+
+@pytest.mark.parametrize(
+    ("reading", "data"),
+    [
+        ({"schema": "at bigint"}, b'{"at": %d}'),
+        ({"schema": AVRO, "format": "avro", "options": {"value.header": "none"}}, None),
+    ],
+    ids=["json", "avro"],
+)
+def test_event_time_may_be_a_number(
+    apps: Apps, broker: Broker, topic: str, reading: dict[str, Any], data: bytes | None
+) -> None:
+    broker.create_topic(topic, partitions=1)
+    noon_us, never = 1767268800_000001, 253402300800_000000
+    for number in (noon_us, never):
+        send_raw(broker, topic, (None, data % number if data else avro_long(number)))
+    app = apps.make(on_error="dead-letter")
+    clicks = app.stream(
+        topic, **reading, event_time="at", event_time_unit="us", watermark="1 second"
+    )
+    app.to(clicks, f"{topic}-copy")
+    app.run(once=True)
+    assert values(broker, f"{topic}-copy") == [{"at": "2026-01-01T12:00:00.000001Z"}]
+    (letter,) = read(broker.bootstrap_servers, f"{apps.name}.dead-letters")
+    reason = (headers_of(letter)[REASON] or b"").decode()
+    assert reason.startswith(
+        "value: field at is not between the years 1 and 9999 in us; event_time"
+    )
 
 
 def test_raw_records_go_through_and_nulls_are_tombstones(

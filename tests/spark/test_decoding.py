@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, StructType
 from moldau.pipelines.connector.columns import decoded_schema
 from moldau.pipelines.connector.decoding_options import read_decoding
 from moldau.pipelines.connector.options import Options
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.decoding.json_columns import decode_json
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import PipelineError
@@ -102,15 +103,87 @@ def test_one_bad_field_makes_a_bad_row(spark: "SparkSession") -> None:
     mixed = records(spark, *BAD, *GOOD, None)
     bad = decode_json(mixed, {"value": SCHEMA}, "only").collect()
     assert [bytes(row.value) for row in bad] == BAD
-    assert {row.reason for row in bad} == {
+    wrong = "value: it is not JSON of the schema"
+    assert [row.reason for row in bad] == [
         "value: it is empty",
-        "value: it is not UTF-8",
-        "value: it is not JSON of the schema",
-    }
+        *[wrong] * 5,
+        *["value: it is not UTF-8"] * 2,
+        *[f"{wrong}: field n is no int"] * 3,
+        f"{wrong}: field amount is no double",
+        f"{wrong}: field at is no timestamp",
+        f"{wrong}: field inner.x is no int",
+        f"{wrong}: field inner is no struct",
+        f"{wrong}: field list is no array",
+        f"{wrong}: field map is no map",
+        f"{wrong}: field price is no decimal(10,2)",
+    ]
     left = decode_json(mixed, {"value": SCHEMA}, "skip")
     assert [row.offset for row in left.collect()] == list(range(len(BAD), len(BAD + GOOD) + 1))
     # A column that is not asked for does not change which rows are good.
     assert left.select("value.id").count() == len(GOOD) + 1
+
+
+TIMES = (
+    "at timestamp, day date, local timestamp_ntz, inner struct<at: timestamp>, "
+    "list array<timestamp>, map map<string, date>"
+)
+
+
+def test_times_are_of_the_years_1_to_9999(spark: "SparkSession") -> None:
+    # What Spark itself takes for a time: years beyond Python's, and numbers that overflow.
+    bad = {
+        '{"at": 1767225600000}': "at",
+        '{"at": 253402300800}': "at",
+        '{"at": -62135596801}': "at",
+        '{"at": "+10000-01-01T00:00:00Z"}': "at",
+        '{"at": "-0001-01-01T00:00:00Z"}': "at",
+        # Microseconds of 2026, as seconds: 64 bits overflow, to a time of the year 2001.
+        '{"at": 1770888431076116}': "at",
+        '{"day": "+10000-01-01"}': "day",
+        '{"local": "+10000-01-01T00:00:00"}': "local",
+        '{"inner": {"at": 1767225600000}}': "inner.at",
+        '{"list": [0, 1767225600000]}': "list",
+        '{"map": {"k": "+10000-01-01"}}': "map",
+    }
+    good = [
+        '{"at": 253402300799, "day": "9999-12-31", "list": [null], "map": {"k": null}}',
+        '{"at": "0001-01-01T00:00:00Z", "local": "0001-01-01T00:00:00", "inner": {}}',
+        '{"at": "2026-01-01T00:00:00.000064Z", "inner": null, "list": [1767225600]}',
+        "{}",
+    ]
+    mixed = records(spark, *(each.encode() for each in (*bad, *good)))
+    marked = decode_json(mixed, {"value": TIMES}, "mark").collect()
+    found = {bytes(row.value).decode(): row.reason for row in marked}
+    for text, field in bad.items():
+        words = f"value: field {field} is not between the years 1 and 9999; a number is read as"
+        assert (found[text] or "").startswith(words), text
+    assert {found[text] for text in good} == {None}
+
+
+@pytest.mark.parametrize(
+    ("unit", "numbers"),
+    [
+        ("s", {1767225600: 1767225600_000000, 1767225600000: None, -1: -1000000}),
+        ("ms", {1767225600001: 1767225600_001000, 253402300800000: None}),
+        ("us", {1767225600000001: 1767225600_000001, -(2**63): None}),
+        ("ns", {1767225600000001999: 1767225600_000001, -1: -1}),
+    ],
+)
+def test_a_number_since_1970_is_a_timestamp(
+    spark: "SparkSession", unit: str, numbers: dict[int, int | None]
+) -> None:
+    rows = records(spark, *(b'{"at": %d}' % number for number in numbers), b"{}", None)
+    decoding = {"value": "id string, at bigint"}, "only"
+    bad = decode_json(rows, *decoding, epoch=Epoch("at", unit)).collect()
+    refused = [number for number, time in numbers.items() if time is None]
+    assert [bytes(row.value) for row in bad] == [b'{"at": %d}' % number for number in refused]
+    words = f"value: field at is not between the years 1 and 9999 in {unit}; event_time_unit"
+    assert all(row.reason.startswith(words) for row in bad)
+    good = decode_json(rows, decoding[0], "skip", epoch=Epoch("at", unit))
+    assert good.select("value.*").dtypes == [("id", "string"), ("at", "timestamp")]
+    times = [row.us for row in good.select(F.unix_micros("value.at").alias("us")).collect()]
+    wanted = [time for time in numbers.values() if time is not None]
+    assert times == [*wanted, None, None]
 
 
 def test_keys_and_values_are_json_and_reasons_of_the_source_stay(spark: "SparkSession") -> None:
@@ -127,7 +200,7 @@ def test_keys_and_values_are_json_and_reasons_of_the_source_stay(spark: "SparkSe
     schemas = {"key": "user string", "value": SCHEMA}
     reasons = [
         None,
-        "value: it is not JSON of the schema",
+        "value: it is not JSON of the schema: field n is no int",
         "key: it is not JSON of the schema",
         "headers: too many",
         None,
@@ -150,7 +223,8 @@ def test_a_failure_names_the_record(spark: "SparkSession") -> None:
 def test_json_is_parsed_once(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
     rows = decode_json(records(spark, *GOOD), {"value": SCHEMA}, "skip")
     rows.filter("value.n > 0").select("value.id", "value.amount").explain()
-    assert capsys.readouterr().out.count("from_json") == 1
+    # Once more only to find the field of a row that is refused.
+    assert capsys.readouterr().out.count("columnNameOfCorruptRecord") == 1
 
 
 def test_a_stream_is_decoded_as_a_table_is(spark: "SparkSession", tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ MOLDAU_PIPELINE_KILLS and MOLDAU_PIPELINE_RESTARTS say how often, MOLDAU_PIPELIN
 batches must leave no more transactional ids than one. MOLDAU_EXPLORE draws other points each time.
 """
 
-import json
 import os
 import random
 import signal
@@ -16,103 +15,29 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from moldau import Admin, Producer, TopicPartition
+from moldau import Admin
 from moldau.testing.broker import Broker
 from tests.spark.counting import connections_accepted
 from tests.spark.crashing_sink import POINTS, TASK_FAILURE
 from tests.spark.drivers import Driver
+from tests.spark.order_totals import BATCH_RECORDS, OrderTotals
 from tests.spark.queries import fill
 from tests.spark.reading import open_transactions, read
-from tests.spark.windowed_totals import WINDOW_SECONDS
 
-KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "2"))
+KILLS = int(os.environ.get("MOLDAU_PIPELINE_KILLS", "1"))
 RESTARTS = int(os.environ.get("MOLDAU_PIPELINE_RESTARTS", "1"))
 BATCHES = int(os.environ.get("MOLDAU_PIPELINE_BATCHES", "20"))
 SECONDS_MAX = 600
-BATCH_RECORDS = 200
-PARTITIONS = 2
-USERS = 12
-START = 1_700_000_000
 CONNECTIONS_MAX = 40
 """Twice what a handful of processes opens; clients that were made anew would open 13 a batch."""
-LATER = 1_000
-"""Seconds behind the last order, when every window before it is over."""
 
 
-class Orders:
-    """What is sent, and what totals must come of it."""
-
-    def __init__(self, broker: Broker, topic: str, seed: int) -> None:
-        self.broker = broker
-        self.servers = broker.bootstrap_servers
-        self.source = topic
-        self.target = f"{topic}-totals"
-        for name in (self.source, self.target):
-            broker.create_topic(name, partitions=PARTITIONS)
-        self._chance = random.Random(seed)
-        self._now = START
-        self._totals: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-
-    def send(self, batches: int) -> None:
-        """Send orders for some batches: time goes on evenly in all partitions, none is late."""
-        with Producer(self.servers) as producer:
-            for _ in range(batches * 4):
-                for number in range(BATCH_RECORDS // 4):
-                    self._send(producer, self._chance.randrange(USERS), number % PARTITIONS)
-                self._now += 5
-
-    def close(self) -> None:
-        """Send what ends every window before."""
-        self._now += LATER
-        with Producer(self.servers) as producer:
-            for partition in range(PARTITIONS):
-                self._send(producer, USERS, partition)
-
-    def _send(self, producer: Producer, user: int, partition: int) -> None:
-        at = self._now + self._chance.randrange(5)
-        cents = self._chance.randrange(10_000)
-        key = f"user-{user}@{at - at % WINDOW_SECONDS}"
-        self._totals[key] += cents
-        self._counts[key] += 1
-        order = {"user": f"user-{user}", "cents": cents, "at": f"{_iso(at)}"}
-        producer.send(self.source, json.dumps(order).encode(), partition=partition)
-
-    def expected(self, *, closed: bool) -> dict[str, tuple[int, int]]:
-        """Return the total of each window; with `closed`, only of those that are over."""
-        return {
-            key: (cents, self._counts[key])
-            for key, cents in self._totals.items()
-            if not (closed and key.startswith(f"user-{USERS}@"))
-        }
-
-    def found(self) -> list[tuple[str, tuple[int, int]]]:
-        """Return what was written, in the order of each key's partition."""
-        written = []
-        for record in read(self.servers, self.target):
-            assert record.key is not None
-            assert record.value is not None
-            value = json.loads(record.value)
-            written.append((record.key.decode(), (value["cents"], value["n"])))
-        return written
-
-    def written(self) -> int:
-        """Return how far the target has come: it grows with every batch that has rows."""
-        places = [TopicPartition(self.target, number) for number in range(PARTITIONS)]
-        with Admin(self.servers) as admin:
-            ends = admin.list_offsets(dict.fromkeys(places, "latest"))
-        return sum(end.offset for end in ends.values())
-
-    def driver(self, directory: Path, *arguments: str) -> Driver:
-        """Start the pipeline."""
-        places = ("--servers", self.servers, "--source", self.source, "--target", self.target)
-        checkpoint = ("--checkpoint", str(directory / "checkpoint"))
-        batches = ("--batch-records", str(BATCH_RECORDS))
-        return Driver("tests.spark.windowed_totals", *places, *checkpoint, *batches, *arguments)
-
-
-def _iso(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+def start_driver(orders: OrderTotals, directory: Path, *arguments: str) -> Driver:
+    """Start the pipeline."""
+    places = ("--servers", orders.servers, "--source", orders.source, "--target", orders.target)
+    checkpoint = ("--checkpoint", str(directory / "checkpoint"))
+    batches = ("--batch-records", str(BATCH_RECORDS))
+    return Driver("tests.spark.windowed_totals", *places, *checkpoint, *batches, *arguments)
 
 
 @pytest.fixture
@@ -123,9 +48,9 @@ def seed(record_property: Callable[[str, object], None]) -> int:
 
 
 @pytest.fixture
-def orders(topic: str, seed: int) -> Iterator[Orders]:
+def orders(topic: str, seed: int) -> Iterator[OrderTotals]:
     with Broker() as broker:
-        yield Orders(broker, topic, seed)
+        yield OrderTotals(broker, topic, seed)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -136,15 +61,15 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def complete(orders: Orders, directory: Path, *arguments: str) -> None:
+def complete(orders: OrderTotals, directory: Path, *arguments: str) -> None:
     """Let a driver come to the end of what there is."""
-    with orders.driver(directory, *arguments) as driver:
+    with start_driver(orders, directory, *arguments) as driver:
         code = driver.wait()
         assert code == 0, driver.errors()
     assert open_transactions(orders.servers, orders.target) == []
 
 
-def test_each_window_is_written_once(orders: Orders, seed: int, tmp_path: Path) -> None:
+def test_each_window_is_written_once(orders: OrderTotals, seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     restarts = set(chance.sample(range(KILLS), RESTARTS))
     batch = 0
@@ -155,7 +80,7 @@ def test_each_window_is_written_once(orders: Orders, seed: int, tmp_path: Path) 
         crash = f"{chance.choice(POINTS)}:{batch}"
         if chance.random() < 0.5:
             crash = f"{TASK_FAILURE},{crash}"
-        with orders.driver(tmp_path, "--crash", crash) as driver:
+        with start_driver(orders, tmp_path, "--crash", crash) as driver:
             if number in restarts:
                 # In the midst of a batch, or behind the crash.
                 before = orders.written()
@@ -169,12 +94,12 @@ def test_each_window_is_written_once(orders: Orders, seed: int, tmp_path: Path) 
 
 @pytest.mark.soak
 def test_the_last_change_of_each_window_is_its_total(
-    orders: Orders, seed: int, tmp_path: Path
+    orders: OrderTotals, seed: int, tmp_path: Path
 ) -> None:
     chance = random.Random(seed)
     for _ in range(max(1, KILLS // 3)):
         orders.send(batches=6)
-        with orders.driver(tmp_path, "--emit", "changes") as driver:
+        with start_driver(orders, tmp_path, "--emit", "changes") as driver:
             # Somewhere in a batch: whatever it does by then.
             goal = orders.written() + chance.randrange(1, 60)
             wait_until(lambda d=driver, n=goal: orders.written() > n or not d.is_running)
@@ -185,11 +110,12 @@ def test_the_last_change_of_each_window_is_its_total(
     assert dict(orders.found()) == orders.expected(closed=False)
 
 
-def test_of_two_drivers_on_one_checkpoint_one_stops(orders: Orders, tmp_path: Path) -> None:
+@pytest.mark.soak
+def test_of_two_drivers_on_one_checkpoint_one_stops(orders: OrderTotals, tmp_path: Path) -> None:
     orders.send(batches=4)
     with (
-        orders.driver(tmp_path, "--for-ever") as one,
-        orders.driver(tmp_path, "--for-ever") as other,
+        start_driver(orders, tmp_path, "--for-ever") as one,
+        start_driver(orders, tmp_path, "--for-ever") as other,
     ):
         wait_until(lambda: orders.written() > 0)
         # They meet at the next batch that both of them plan.

@@ -37,6 +37,7 @@ def check_on(
     found = run_program("tests.spark.on_master", *arguments, python=python)
     assert isinstance(found, dict)
     sent = read_values(servers, topic)
+    assert found.pop("left_out") == sum(sent.values())
     assert found.pop("rows") == sorted(value.decode() for value in sent)
     for copy in ("batch", "stream"):
         written = read_values(servers, f"{topic}-{copy}")

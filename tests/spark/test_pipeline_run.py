@@ -126,10 +126,10 @@ def count(broker: Broker, topic: str) -> int:
     return found
 
 
-def lag(broker: Broker, query: str) -> int:
+def lag(broker: Broker, app: str, query: str) -> int:
     """Return the lag of a query's group."""
     with moldau.Admin(broker.bootstrap_servers) as admin:
-        committed = admin.list_group_offsets(group_of(query))
+        committed = admin.list_group_offsets(group_of(app, query))
         ends = admin.list_offsets(dict.fromkeys(committed, "latest"))
     assert committed
     return sum(ends[key].offset - at.offset for key, at in committed.items())  # type: ignore[union-attr]
@@ -148,7 +148,8 @@ def test_a_run_ends_with_no_lag_and_a_query_begins_anew_after_a_reset(
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert {row["query"]: row["state"] for row in rows} == {enriched: "stopped", totals: "stopped"}
-    assert [lag(broker, query) for query in (enriched, totals)] == [0, 0]
+    assert {row["query"]: row["total_rows_in"] for row in rows} == {enriched: 30, totals: 30}
+    assert [lag(broker, "shop", query) for query in (enriched, totals)] == [0, 0]
     # The watermark is ten seconds behind: the last two minutes are still open.
     assert (count(broker, enriched), count(broker, totals)) == (30, 24)
 
@@ -181,7 +182,7 @@ def test_a_query_that_fails_starts_again_while_the_other_goes_on(
     assert "moldau: shaky: ValueError: the sky is falling (weather.py:14); it starts" in said
     assert "moldau: steady" not in said
     assert count(broker, f"{topic}-shaky") == count(broker, f"{topic}-steady") == 15
-    assert lag(broker, "steady") == lag(broker, "shaky") == 0
+    assert lag(broker, "weather", "steady") == lag(broker, "weather", "shaky") == 0
 
 
 def test_what_restarting_cannot_mend_is_one_line(tmp_path: Path, broker: Broker) -> None:

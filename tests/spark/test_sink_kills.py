@@ -65,6 +65,7 @@ def test_a_task_that_fails_is_tried_again_by_a_worker_that_has_kept_nothing(
     check(broker, topic)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("point", POINTS if ALL else SAMPLE_OF_TIMEOUTS)
 def test_a_driver_that_is_down_for_longer_than_the_timeout_loses_nothing_silently(
     topic: str, tmp_path: Path, point: str

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 import moldau
 from moldau.kernel.ids import TopicPartition
+from moldau.pipelines.connector import stream_reader
 from moldau.pipelines.connector.cluster_offsets import CommitWarning
 from moldau.pipelines.connector.loss import DataLossError, DataLossWarning
 from moldau.pipelines.connector.planning import OffsetRange
@@ -35,7 +37,8 @@ def test_a_batch_waits_for_enough_or_long_enough(
     broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("moldau.pipelines.connector.stream_reader.time.monotonic", lambda: now)
+    # The reader's clock alone: the broker's timers in this process go by the real one.
+    monkeypatch.setattr(stream_reader, "time", SimpleNamespace(monotonic=lambda: now))
     broker.create_topic(topic)
     waiting = {"minOffsetsPerTrigger": 5, "maxTriggerDelay": "30s"}
     with reader_of(broker, topic, **waiting) as reader:

@@ -229,7 +229,7 @@ def test_expressions_are_what_they_are_in_spark(
 ) -> None:
     expressions = _expressions()
     explained = {
-        each: engine.explain(f"SELECT {each} FROM t AS main", catalog) for each in expressions
+        each: engine.explain(f"SELECT {each} AS x FROM t AS main", catalog) for each in expressions
     }
     assert [(each, why.reason) for each, why in explained.items() if not why.is_local] == []
     chosen = ", ".join(f"{each} AS x{at}" for at, each in enumerate(expressions))

@@ -1,4 +1,4 @@
-"""A SQL server that is killed with -9 while its queries run: every row once, nothing forgotten.
+"""A SQL server that is killed with -9 while its queries run, and its JVM before: every row once.
 
 MOLDAU_SQL_KILLS says how often, and has it done at Apache Kafka too; MOLDAU_EXPLORE draws other
 moments each time.
@@ -21,6 +21,7 @@ from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.testing.broker import Broker
 from tests.conformance.brokers import run_apache
 from tests.served import SQL_SERVER, served
+from tests.spark.jvms import kill_jvm
 from tests.spark.reading import open_transactions, read
 from tests.spark.sql_service import create
 
@@ -120,10 +121,10 @@ class Shop:
 
 
 @contextmanager
-def sql_server(servers: str, folder: Path) -> Iterator[ServerClient]:
+def sql_server(servers: str, folder: Path) -> Iterator[tuple[ServerClient, int]]:
     """Run a server; in the end it is killed, and all that it has started."""
     with served(*SQL_SERVER, servers, folder=folder, is_killed=True) as server:
-        yield ServerClient(server.address)
+        yield ServerClient(server.address), server.pid
 
 
 def wait_until(
@@ -177,14 +178,20 @@ def test_a_killed_server_goes_on(
         shop = Shop(servers, seed)
         for kill in range(kills):
             shop.send()
-            with sql_server(shop.servers, tmp_path) as client:
+            with sql_server(shop.servers, tmp_path) as (client, pid):
                 if not kill:
                     list(client.execute(STATEMENTS))
-                # In the midst of batches, of whatever query is at work by then.
+                # In the midst of batches, of any query that is at work by then.
                 goal = shop.written() + chance.randrange(ORDERS)
                 wait_until(lambda n=goal: shop.written() > n, f"kill {kill}: more", client)
+                kill_jvm(pid)
+                shop.send()
+                goal = shop.written() + chance.randrange(ORDERS)
+                wait_until(lambda n=goal: shop.written() > n, f"JVM {kill}: more", client)
+            said = (tmp_path / "errors").read_text()
+            assert said.count("Spark: its JVM was killed by signal 9") == kill + 1, said
         shop.close()
-        with sql_server(shop.servers, tmp_path) as client:
+        with sql_server(shop.servers, tmp_path) as (client, _):
             expected = shop.expected_totals()
             for is_there, what in (
                 (lambda: shop.found_totals() >= expected, "the last window"),

@@ -72,6 +72,70 @@ def test_the_shop_of_the_guide(pipeline: Start, file: Callable[[str], str]) -> N
         )
 
 
+def test_event_time_may_be_a_number_since_1970(pipeline: Start, file: Callable[[str], str]) -> None:
+    text = """
+    CREATE STREAM clicks (id STRING KEY, page STRING, at BIGINT)
+      WITH (topic='clicks', timestamp='at', watermark='10 seconds');
+    CREATE TABLE minutes AS SELECT page, window, max(at) AS last FROM clicks
+      GROUP BY page, window(at, '1 minute') EMIT FINAL;
+    CREATE STREAM copied WITH (event_time='seconds', event_time_unit='s', watermark='1 second')
+      AS SELECT id, at, unix_seconds(at) AS seconds FROM clicks;
+    CREATE STREAM again (id STRING KEY, at BIGINT)
+      WITH (topic='again', event_time='at', event_time_unit='us', partitions=1);
+    INSERT INTO again SELECT id, seconds FROM copied;
+    INSERT INTO again (id, at) SELECT id, 5 FROM copied;
+    """
+    noon_ms = 1767268800_000
+    with pipeline(file(text)) as t:
+        t.send("clicks", [{"id": "c1", "page": "/", "at": noon_ms + 1500}])
+        t.send("clicks", [{"id": "c2", "page": "/", "at": noon_ms - 1000}])
+        t.run()
+        t.advance("at", "10 minutes")
+        t.run()
+        # A number is a time; what a query makes of it is written as times are.
+        first = {"start": "2026-01-01T11:59:00.000000Z", "end": "2026-01-01T12:00:00.000000Z"}
+        second = {"start": first["end"], "end": "2026-01-01T12:01:00.000000Z"}
+        assert sorted(t.rows("minutes"), key=str) == [
+            {"page": "/", "window": first, "last": "2026-01-01T11:59:59.000000Z"},
+            {"page": "/", "window": second, "last": "2026-01-01T12:00:01.500000Z"},
+        ]
+        # A number that is given as it is stays one, and is a time to those who read it.
+        seconds = noon_ms // 1000
+        assert sorted(t.rows("copied"), key=str) == [
+            {"id": "c1", "at": "2026-01-01T12:00:01.500000Z", "seconds": seconds + 1},
+            {"id": "c2", "at": "2026-01-01T11:59:59.000000Z", "seconds": seconds - 1},
+        ]
+        assert sorted(row["at"] for row in t.rows("again")) == [
+            5, 5, (seconds - 1) * 1_000_000, (seconds + 1) * 1_000_000,
+        ]  # fmt: skip
+
+
+def test_columns_of_records_in_queries_that_run_for_ever(
+    pipeline: Start, file: Callable[[str], str]
+) -> None:
+    text = f"""{ORDERS}{USERS}
+    CREATE STREAM placed AS SELECT *, _topic, _partition, _offset AS place FROM orders
+      WHERE _headers IS NULL AND rowtime = at;
+    CREATE STREAM met AS SELECT o.id, o._offset AS mine, u._offset AS theirs,
+        u.rowtime IS NULL AS never
+      FROM orders o JOIN users u ON o.user = u.user;
+    CREATE TABLE versions AS SELECT user, _offset AS version FROM users;
+    CREATE STREAM log (place BIGINT) WITH (topic='log', partitions=1);
+    INSERT INTO log SELECT _offset FROM orders;
+    """
+    with pipeline(file(text)) as t:
+        t.send("users", [{"user": "ann", "name": "Ann"}, {"user": "ann", "name": "Anna"}])
+        t.send("orders", [order(1, "ann", 1)])
+        t.run()
+        where = {"_topic": "orders", "_partition": 0, "place": 0}
+        assert t.rows("placed") == [
+            {**order(1, "ann", 1), "at": "2026-01-01T00:00:01.000000Z"} | where
+        ]
+        assert t.rows("met") == [{"id": "o1", "mine": 0, "theirs": 1, "never": False}]
+        assert t.rows("versions")[-1] == {"user": "ann", "version": 1}
+        assert t.rows("log") == [{"place": 0}]
+
+
 def test_counts_by_key_and_windows_behind_a_join(
     pipeline: Start, file: Callable[[str], str]
 ) -> None:
@@ -215,7 +279,11 @@ REFUSED = {
     "CREATE STREAM s AS SELECT * FROM orders o JOIN users u ON o.user = u.user": (
         "there are two columns user: call one something else"
     ),
-    "CREATE STREAM s AS SELECT nme FROM orders": "`nme` cannot be resolved",
+    "CREATE STREAM s AS SELECT amont FROM orders": "there is no column amont: did you mean amount?",
+    "CREATE STREAM s AS SELECT id FROM oders": "no stream or table oders: did you mean orders",
+    "CREATE STREAM s AS SELECT o.amont FROM orders o JOIN users u ON o.user = u.user": (
+        "there is no column o.amont: did you mean amount?"
+    ),
     "CREATE STREAM s AS SELECT name FROM orders o JOIN users u ON o.amount = u.user": (
         "ON o.amount: it is double, and u.user is string; cast it"
     ),

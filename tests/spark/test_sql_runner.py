@@ -88,6 +88,57 @@ def test_queries_run_fail_stop_and_go_on(broker: Broker, spark: object, tmp_path
     assert not (tmp_path / "3").exists(), "nothing is left of it"
 
 
+def test_a_record_is_a_dead_letter_once_however_many_queries_read_it(
+    broker: Broker, spark: object, tmp_path: Path
+) -> None:
+    servers = broker.bootstrap_servers
+    create(servers, "l-orders", "l-large", "l-all", "l-kept")
+    snapshot = snapshot_of(
+        DECLARED.replace("(topic='r-orders'", "(topic='l-orders', on_error='dead-letter'").replace(
+            "(topic='r-broken'", "(topic='l-orders', on_error='skip'"
+        )
+    )
+    statements = (
+        LARGE.replace("r-large", "l-large"),
+        "CREATE STREAM every WITH (topic='l-all') AS SELECT * FROM orders",
+        "CREATE STREAM kept WITH (topic='l-kept') AS SELECT * FROM broken",
+    )
+    bad = {"amount": "much"}
+    send(servers, "l-orders", ("o1", {"amount": 2}), ("o2", bad), ("o3", {"amount": 3}))
+    letters, name = "letters.dead-letters", "letters.dead-letters.l-orders"
+    runner = SparkRunner("letters", servers, checkpoints=str(tmp_path))
+    try:
+        for number, statement in enumerate(statements):
+            runner.start(persistent(number, statement), snapshot)
+        for topic in ("l-large", "l-all", "l-kept"):
+            wait_for(lambda topic=topic: len(values(broker, topic)) == 2, "the good ones")
+        with Admin(servers) as admin:
+            wait_for(lambda: letters in admin.list_topics(), "a topic")
+        wait_for(lambda: values(broker, letters) == [bad], "a letter")
+
+        def counted(number: int) -> tuple[int | None, int | None]:
+            status = runner.status(f"CSAS_{number}")
+            return status.skipped, status.dead_lettered
+
+        wait_for(lambda: counted(0) == counted(1) == (0, 1), "letters counted")
+        wait_for(lambda: counted(2) == (1, 0), "skipped ones counted")
+        # They come as long as a query reads what they are of.
+        runner.stop("CSAS_0")
+        send(servers, "l-orders", ("o4", bad))
+        wait_for(lambda: values(broker, letters) == [bad, bad], "another letter")
+        runner.stop("CSAS_1")
+        send(servers, "l-orders", ("o5", bad))
+        wait_for(lambda: counted(2) == (3, 0), "skipped ones counted")
+        assert values(broker, letters) == [bad, bad]
+        runner.start(persistent(1, statements[1]), snapshot)
+        wait_for(lambda: values(broker, letters) == [bad] * 3, "going on")
+    finally:
+        runner.close()
+    assert (tmp_path / "0/letters" / name / "offsets").is_dir()
+    runner.delete_letters(snapshot.definitions["orders"])
+    assert not (tmp_path / "0").exists()
+
+
 def test_a_checkpoint_is_not_that_of_a_later_query_of_the_same_id(
     broker: Broker, spark: object, tmp_path: Path
 ) -> None:

@@ -15,11 +15,8 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from moldau.pipelines import writer
 from moldau.pipelines.session import get_session
+from tests.spark.order_totals import SCHEMA, WATERMARK, WINDOW_SECONDS
 from tests.spark.small_session import SMALL
-
-SCHEMA = "user string, cents long, at timestamp"
-WINDOW_SECONDS = 10
-WATERMARK = "30 seconds"
 
 
 def totals(spark: SparkSession, servers: str, topic: str, batch_records: int) -> DataFrame:

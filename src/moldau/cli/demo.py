@@ -11,8 +11,8 @@ EXAMPLES = """examples:
   moldau demo --seconds 20
   moldau demo --seconds 900      and then, in another terminal, `moldau sql -b HOST:PORT`
 
-A minute of the shop takes three seconds. Everything is in memory or in a temporary folder, and gone
-afterwards."""
+The shop begins with its last ten minutes, and goes on with what happens now. Everything is in
+memory or in a temporary folder, and gone afterwards."""
 
 
 def make_parser() -> Parser:

@@ -6,16 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from moldau import Admin, Consumer, Producer, TopicPartition
-from moldau.cli.demo_next import FILE, next_steps
+from moldau.cli.demo_next import FILE, next_steps, sql_command
 from moldau.cli.demo_screen import HEADS, Screen
-from moldau.cli.demo_shop import Shop
+from moldau.cli.demo_shop import Shop, ShopEvent
 from moldau.cli.frame import CommandError
 from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.supervision.app_file import load_app
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 INPUTS: Final = ("orders", "users", "clicks")
-SPEED: Final = 20
-"""A window of a minute is over in seconds: the shop's time is quicker than ours."""
 TICK_SECONDS: Final = 0.25
+PAST: Final = timedelta(minutes=10)
+"""What has happened before the demo begins, so that there are minutes that are over."""
+PAST_STEP: Final = timedelta(seconds=2)
 FIRST_SECONDS_MAX: Final = 300.0
 """A machine that has shown nothing by then will not."""
 
@@ -61,7 +62,7 @@ def run_demo(seconds: float) -> None:
 
 def _question(servers: str) -> str:
     """Return a line to type: it works as it is for as long as the demo runs."""
-    return f'moldau sql -b {servers} -e "SELECT user, sum(amount) FROM orders GROUP BY user"'
+    return f'{sql_command(servers)} -e "SELECT user, sum(amount) FROM orders GROUP BY user"'
 
 
 @contextmanager
@@ -88,20 +89,24 @@ def start_broker() -> Iterator[str]:
 
 
 def feed(servers: str, stopping: threading.Event) -> None:
-    """Let things happen in the shop until it is enough."""
+    """Let things happen in the shop until it is enough: in its last minutes first, then now."""
     shop = Shop(random.Random())
-    began = datetime.now(UTC).replace(second=0, microsecond=0)
-    start = time.monotonic()
     with Producer(servers) as producer:
-        events = shop.open()
-        while True:
-            for event in events:
-                key = None if event.key is None else event.key.encode()
-                producer.send(event.topic, json.dumps(event.value).encode(), key)
-            if stopping.wait(TICK_SECONDS):
-                return
-            elapsed = timedelta(seconds=SPEED * (time.monotonic() - start))
-            events = shop.happen(began + elapsed)
+        _send(producer, shop.open())
+        at = datetime.now(UTC) - PAST
+        while at < datetime.now(UTC):
+            _send(producer, shop.happen(at))
+            at += PAST_STEP
+        while not stopping.wait(TICK_SECONDS):
+            # As long as the clock is not set back: then the shop waits until it is as late again.
+            at = max(at, datetime.now(UTC))
+            _send(producer, shop.happen(at))
+
+
+def _send(producer: Producer, events: Iterable[ShopEvent]) -> None:
+    for event in events:
+        key = None if event.key is None else event.key.encode()
+        producer.send(event.topic, json.dumps(event.value).encode(), key)
 
 
 def _show(
@@ -115,8 +120,8 @@ def _show(
     ) as consumer:
         consumer.assign([TopicPartition(topic, 0) for topic in HEADS])
         while not stopping.is_set() and (until is None or now < until):
-            for record in consumer.poll(timeout_ms=500):
-                screen.add(record.topic, json.loads(record.value or b"{}"))
+            found = consumer.poll(timeout_ms=500)
+            screen.add([(each.topic, json.loads(each.value or b"{}")) for each in found])
             _check(queries)
             now = time.monotonic()
             if until is None and screen.is_full:
@@ -129,7 +134,7 @@ def _show(
                 left = f"{max(0.0, until - now):.0f} s left"
             screen.draw(
                 f"moldau demo on {servers}: {left}, Ctrl-C ends it\n"
-                f"Meanwhile, in another terminal: moldau sql -b {servers}"
+                f"Meanwhile, in another terminal: {sql_command(servers)}"
             )
 
 

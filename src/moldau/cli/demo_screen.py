@@ -2,8 +2,8 @@
 
 import shutil
 import sys
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from moldau.cli.printing import table
@@ -25,25 +25,24 @@ _HOME_AND_CLEAR: Final = "\033[H\033[J"
 
 
 class Screen:
-    """The latest rows of each topic."""
+    """The latest rows of each topic, by their time, not as they have come."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty()
-        self._rows: dict[str, deque[tuple[object, ...]]] = {
-            topic: deque(maxlen=ROWS_SHOWN) for topic in HEADS
-        }
+        self._rows: dict[str, list[Mapping[str, Any]]] = {topic: [] for topic in HEADS}
 
     @property
     def is_full(self) -> bool:
         """Whether there is something of every topic."""
         return all(self._rows.values())
 
-    def add(self, topic: str, row: Mapping[str, Any]) -> None:
-        """Take a row of a topic."""
-        cells = cells_of(topic, row)
-        self._rows[topic].append(cells)
-        if not self._is_terminal:
-            print(f"{topic}:", *("-" if cell is None else cell for cell in cells), flush=True)
+    def add(self, found: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Take rows, each with its topic."""
+        for topic, row in sorted(found, key=lambda each: (each[0], _place(each[1]))):
+            self._rows[topic] = sorted((*self._rows[topic], row), key=_place)[-ROWS_SHOWN:]
+            if not self._is_terminal:
+                cells = ("-" if cell is None else cell for cell in cells_of(topic, row))
+                print(f"{topic}:", *cells, flush=True)
 
     def draw(self, line: str) -> None:
         """Show everything on a terminal, with a line above it."""
@@ -56,7 +55,8 @@ class Screen:
         room = (shutil.get_terminal_size().lines - 3) // len(HEADS) - LINES_AROUND
         shown = max(1, min(ROWS_SHOWN, room))
         return "\n".join(
-            f"\n{TITLES[topic]} (topic {topic})\n{table(head, list(self._rows[topic])[-shown:])}"
+            f"\n{TITLES[topic]} (topic {topic})\n"
+            + table(head, [cells_of(topic, row) for row in self._rows[topic][-shown:]])
             for topic, head in HEADS.items()
         )
 
@@ -72,6 +72,14 @@ def cells_of(topic: str, row: Mapping[str, Any]) -> tuple[object, ...]:
             return _minute(row), row["page"], row["views"]
 
 
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what rows are sorted by: their time, and then who or what they are of."""
+    window = row.get("window")
+    if window is None:
+        return str(row["at"]), str(row["id"])
+    return str(window["start"]), str(row.get("user") or row.get("page"))
+
+
 def _minute(row: Mapping[str, Any]) -> str:
-    # 2026-11-16T08:00:00.000000Z
-    return str(row["window"]["start"])[11:16]
+    """Return the minute as a clock on the wall shows it."""
+    return datetime.fromisoformat(row["window"]["start"]).astimezone().strftime("%H:%M")

@@ -3,8 +3,9 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 FINE: Final = 0
 FAILED: Final = 1
@@ -61,6 +62,8 @@ def run(
     """Parse, work, and say in one line what went wrong; return the exit code."""
     options = parser.parse_args(argv)
     program = parser.prog.partition(" ")[0]
+    if not getattr(options, "verbose", False):
+        _warn_in_one_line(program)
     try:
         code = work(options) or FINE
         sys.stdout.flush()
@@ -81,6 +84,15 @@ def run(
         complain(explain(error) + _further(error, options), program)
         return FAILED
     return code
+
+
+def _warn_in_one_line(program: str) -> None:
+    """Have warnings shown as what they say, without the line of Python that has said it."""
+
+    def show(message: Warning | str, *_where: object, **_more: object) -> None:
+        complain(" ".join(str(message).split()), program)
+
+    warnings.showwarning = cast("Any", show)
 
 
 def explain(error: Exception) -> str:

@@ -16,8 +16,8 @@ from moldau.client.errors import KafkaError
 from moldau.pipelines.sql.catalog.definitions import RELATION, folded, read_definition
 from moldau.pipelines.sql.catalog.topic import CatalogTopic, topic_name
 from moldau.pipelines.sql.lookups.view_keys import key_of
+from moldau.pipelines.sql.plain_values import plain
 from moldau.pipelines.sql.relations import Column, Relation, RelationKind
-from moldau.pipelines.sql.serving.json_lines import plain
 from moldau.pipelines.views.announcing import find_addresses
 from moldau.pipelines.views.client import NotThereError, ServerUnreachableError, ViewClient
 from moldau.pipelines.views.key_shape import KeyShape

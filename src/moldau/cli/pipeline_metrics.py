@@ -23,7 +23,21 @@ NUMBERS: Final[dict[str, tuple[MetricKind, str, str]]] = {
     "lag": ("gauge", "lag_records", "Records that the last batch has not reached."),
     "batch_seconds": ("gauge", "batch_seconds", "How long the last batch took."),
     "state_rows": ("gauge", "state_rows", "Rows in the state."),
-    "state_bytes": ("gauge", "state_bytes", "Memory of the state."),
+    "state_bytes": ("gauge", "state_bytes", "Size of the state."),
+    "batches": ("counter", "batches_total", "Batches that have ended."),
+    "total_rows_in": ("counter", "rows_in_total", "Records read by all batches that have ended."),
+    "total_rows_out": ("counter", "rows_out_total", "Rows written by all batches."),
+    "batch_rows_so_far": ("gauge", "batch_rows_so_far", "Records read by a batch that runs."),
+    "skipped": (
+        "counter",
+        "skipped_records_total",
+        "Records that did not decode, and are skipped.",
+    ),
+    "dead_lettered": (
+        "counter",
+        "dead_lettered_records_total",
+        "Records that did not decode, and are dead letters.",
+    ),
     "late_rows": ("counter", "late_rows_total", "Rows dropped because they came too late."),
     "restarts": ("counter", "restarts_total", "How often the query was started again."),
 }

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from moldau.cli.frame import FAILED, FINE, CommandError
 from moldau.cli.moments import parse_moment
@@ -13,18 +14,21 @@ from moldau.cli.target import SERVER_VARIABLE
 from moldau.pipelines.spark_version import check_pyspark
 from moldau.pipelines.streams.run_options import RunOptions, run_with
 
+if TYPE_CHECKING:
+    from moldau.pipelines.supervision.supervisor import Audience
+
 
 def run_file(options: argparse.Namespace) -> int:
     """Run the app of a file until its queries end; return the exit code."""
     check_pyspark()
-    from moldau.pipelines.supervision.app_file import load_app
+    from moldau.pipelines.supervision.app_file import load_app, load_app_again
     from moldau.pipelines.supervision.run import run_app
 
     with ExitStack() as stack:
         stack.enter_context(run_with(_run_options(options)))
         app = load_app(options.file, options.app)
         shown = JsonLines() if options.json else StatusTable()
-        audience = ExplainedAudience(shown, is_verbose=options.verbose)
+        audience: Audience = ExplainedAudience(shown, is_verbose=options.verbose)
         if not (options.once or options.no_views):
             from moldau.cli.pipeline_views import serve_views
 
@@ -33,9 +37,14 @@ def run_file(options: argparse.Namespace) -> int:
             metrics = stack.enter_context(PipelineMetrics(app.name, audience))
             port = metrics.listen(options.metrics_port)
             print(f"metrics: http://127.0.0.1:{port}/metrics", file=sys.stderr)
-            is_fine = run_app(app, metrics, once=options.once, queries=options.query or ())
-        else:
-            is_fine = run_app(app, audience, once=options.once, queries=options.query or ())
+            audience = metrics
+        is_fine = run_app(
+            app,
+            audience,
+            once=options.once,
+            queries=options.query or (),
+            declare=lambda: load_app_again(options.file, options.app),
+        )
         shown.close()
     return FINE if is_fine else FAILED
 

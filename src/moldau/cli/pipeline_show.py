@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moldau.cli.frame import complain
@@ -14,16 +15,25 @@ if TYPE_CHECKING:
     from moldau.pipelines.supervision.supervisor import Audience
 
 HEAD: Final = (
-    "query", "state", "batch", "in/s", "out/s", "lag", "batch time", "state rows", "state size",
-    "late rows", "restarts",
+    "query", "state", "batch", "rows in", "rows out", "in/s", "out/s", "lag", "batch time",
+    "state rows", "state size", "late rows", "skipped", "dead letters", "restarts", "now",
 )  # fmt: skip
+_IF_ANY: Final = ("skipped", "dead letters", "now")
+"""Columns that are left out where there is nothing in them."""
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
 _UP_AND_CLEAR: Final = "\033[{}F\033[J"
 
 
 def status_table(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return queries as a table; `rows` are `QueryStatus.to_json`."""
-    return table(HEAD, [_cells(row) for row in rows])
+    cells = [_cells(row) for row in rows]
+    shown = [
+        place
+        for place, name in enumerate(HEAD)
+        if name not in _IF_ANY or any(each[place] for each in cells)
+    ]
+    head = tuple(HEAD[place] for place in shown)
+    return table(head, [[each[place] for place in shown] for each in cells])
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
@@ -35,6 +45,8 @@ def _cells(row: Mapping[str, Any]) -> list[object]:
         row["query"],
         state,
         row["batch"],
+        row["total_rows_in"],
+        row["total_rows_out"],
         _rate(row["rows_in_per_second"]),
         _rate(row["rows_out_per_second"]),
         row["lag"],
@@ -42,8 +54,23 @@ def _cells(row: Mapping[str, Any]) -> list[object]:
         row["state_rows"],
         None if size is None else human_size(size),
         row["late_rows"],
+        row["skipped"],
+        row["dead_lettered"],
         row["restarts"],
+        _now(row),
     ]
+
+
+def _now(row: Mapping[str, Any]) -> str | None:
+    """Return how far the batch is that is under way."""
+    if row["phase"] is None:
+        return None
+    words = [row["phase"]]
+    if row["batch_rows_so_far"] is not None:
+        words.append(f"{row['batch_rows_so_far']} rows")
+    if row["batch_tasks"]:
+        words.append(f"{row['batch_tasks_done']} of {row['batch_tasks']} tasks")
+    return ", ".join(words)
 
 
 def _rate(rate: float | None) -> str | None:
@@ -95,14 +122,15 @@ class StatusTable:
 
 
 class JsonLines:
-    """An object for each query, whenever it has changed."""
+    """An object for each query, whenever it has changed; within a batch, only in the first."""
 
     def __init__(self) -> None:
         self._told: dict[str, QueryStatus] = {}
 
     def show(self, statuses: "Sequence[QueryStatus]") -> None:
         """Print what is new."""
-        for status in statuses:
+        for each in statuses:
+            status = each if each.last is None else replace(each, so_far=None)
             if self._told.get(status.query) != status:
                 self._told[status.query] = status
                 print_json(status.to_json())

@@ -50,6 +50,9 @@ class AnswerPrinter:
             case {"progress": {"done": done, "total": total}}:
                 of = "" if total is None else f" of {total:,}"
                 self._progress(f"{done:,}{of} records read")
+            case {"note": text}:
+                self._progress.clear()
+                self._note(str(text))
             case {"row": row}:
                 self._progress.clear()
                 self._take_row(row)

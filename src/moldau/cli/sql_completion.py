@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.inside_client import InsideClient
 from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.pipelines.sql.session import SETTINGS
 
@@ -25,7 +26,7 @@ _WORD: Final = re.compile(r"[\w$.'-]*$")
 class CompletionNames:
     """What a server has, as it was when somebody last looked."""
 
-    def __init__(self, client: ServerClient) -> None:
+    def __init__(self, client: ServerClient | InsideClient) -> None:
         self._client = client
         self._found: tuple[str, ...] = ()
 

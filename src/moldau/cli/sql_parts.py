@@ -33,6 +33,7 @@ def setup_of(options: argparse.Namespace) -> "Setup":
         Path(options.data or DATA),
         options.checkpoints,
         options.master,
+        is_quiet=not options.verbose,
     )
 
 

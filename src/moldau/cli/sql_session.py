@@ -9,20 +9,9 @@ from typing import Any
 
 from moldau.cli.frame import FAILED, FINE, CommandError
 from moldau.cli.sql_answers import AnswerPrinter
+from moldau.cli.sql_script import Script
 from moldau.cli.sql_target import SqlTarget, open_target
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.language.errors import SqlError
-from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.language.statements import (
-    CreateAs,
-    CreateSource,
-    Drop,
-    InsertSelect,
-    Print,
-    Select,
-    Terminate,
-)
-from moldau.pipelines.sql.serving.http_client import ServerClient
 
 
 def run_session(options: argparse.Namespace) -> int:
@@ -37,9 +26,10 @@ def run_session(options: argparse.Namespace) -> int:
             run_shell(target, as_json=options.json)
             _say_goodbye(target)
         return FINE
-    with open_target(options, only_asks=only_asks(text)) as target:
+    script = Script.of(text)
+    with open_target(options, only_asks=script.only_asks) as target:
         try:
-            execute(target.client, text, {}, as_json=options.json)
+            execute(target, script, {}, as_json=options.json)
         except PipelineError as error:
             tell_error(error, origin)
             return FAILED
@@ -64,43 +54,20 @@ def _text_of(options: argparse.Namespace) -> tuple[str | None, str]:
 
 
 def execute(
-    client: ServerClient, text: str, settings: Mapping[str, str], **printing: Any
+    target: SqlTarget, script: Script, settings: Mapping[str, str], **printing: Any
 ) -> Mapping[str, str] | None:
     """Have statements answered, and print that; return the settings if they have changed.
 
-    Whoever is interrupted meanwhile hangs up, and the server ends what it does for it.
+    Whoever is interrupted meanwhile hangs up, and the server ends what it does for them.
     """
-    printer = AnswerPrinter(live=live_statements(text), **printing)
+    printer = AnswerPrinter(live=script.live, **printing)
     try:
-        with closing(client.execute(text, settings)) as answers:
+        with closing(target.execute(script, settings)) as answers:
             for answer in answers:
                 printer.take(answer)
     finally:
         printer.close()
     return printer.settings
-
-
-def live_statements(text: str) -> set[int]:
-    """Return the numbers of those statements that do not end by themselves."""
-    try:
-        statements = parse(text)
-    except SqlError:
-        return set()  # the server says so, too
-    return {
-        number
-        for number, each in enumerate(statements, 1)
-        if isinstance(each, Print) or (isinstance(each, Select) and each.emit is not None)
-    }
-
-
-def only_asks(text: str) -> bool:
-    """Return whether a text changes nothing that a server owns."""
-    try:
-        statements = parse(text)
-    except SqlError:
-        return True  # and nothing is done
-    changing = (CreateSource, CreateAs, InsertSelect, Drop, Terminate)
-    return not any(isinstance(each, changing) for each in statements)
 
 
 def tell_error(error: Exception, origin: str = "") -> None:
@@ -111,7 +78,7 @@ def tell_error(error: Exception, origin: str = "") -> None:
 
 def _say_goodbye(target: SqlTarget) -> None:
     """Say what ends with this process."""
-    count = int(target.client.health()["queries"]) if target.is_inside else 0
+    count = target.resting_queries
     if count:
         words = "query rests" if count == 1 else "queries rest"
         print(

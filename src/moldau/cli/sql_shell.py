@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from moldau.cli.frame import CommandError
 from moldau.cli.sql_completion import CompletionNames
 from moldau.cli.sql_pager import Pager
-from moldau.cli.sql_session import execute, live_statements, tell_error
+from moldau.cli.sql_script import Script
+from moldau.cli.sql_session import execute, tell_error
 from moldau.cli.sql_target import SqlTarget
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.lexing import is_complete
@@ -90,11 +91,12 @@ def _answer(
 ) -> Mapping[str, str]:
     try:
         # What does not end is seen as it comes, and not by pages.
-        if as_json or live_statements(text):
-            changed = execute(target.client, text, settings, as_json=as_json)
+        script = Script.of(text)
+        if as_json or script.live:
+            changed = execute(target, script, settings, as_json=as_json)
         else:
             with Pager() as pager:
-                changed = execute(target.client, text, settings, as_json=False, write=pager.write)
+                changed = execute(target, script, settings, as_json=False, write=pager.write)
     except PipelineError as error:
         tell_error(error)
     except KeyboardInterrupt:

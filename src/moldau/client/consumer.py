@@ -239,11 +239,7 @@ class AsyncConsumer:
     # Places in the assigned partitions.
 
     def seek(self, partition: PartitionLike, offset: int, *, until: int | None = None) -> None:
-        """Go on at an offset of a partition, and stop before another.
-
-        Nothing is asked for behind the batch that has the offset before `until`; where every
-        partition has come so far, a poll returns nothing, at once.
-        """
+        """Go on at an offset of a partition; a poll returns nothing once all are read `until`."""
         key = TopicPartition(*partition)
         self._put_back(key)
         self._positions.seek(key, offset, until)

@@ -11,3 +11,7 @@ class OptionError(PipelineError, ValueError):
 
 class RetriableError(PipelineError):
     """What may go well when the query starts again."""
+
+
+class SessionLostError(RetriableError):
+    """The JVM of a Spark session has ended, and all that ran in it."""

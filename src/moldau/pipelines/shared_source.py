@@ -6,9 +6,11 @@ thread. Two that do so at once may break the map: its size is wrong then, and ev
 session fails from there on: `Task not serializable`, by `Illegal size 5 of collection, expected 6`.
 """
 
+import sys
 import threading
 from typing import Any, Final
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ _SAFE: Final = "java.util.concurrent.ConcurrentHashMap"
 _PYTHON: Final = "org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource"
 
 _lock = threading.Lock()
+_told = threading.Event()
 
 
 def share_source(session: SparkSession) -> None:
@@ -42,10 +45,23 @@ def share_source(session: SparkSession) -> None:
             )
             source = getattr(jvm, _PYTHON)(function)
             spark.dataSource().registerPython(NAME, source)
-        except (Py4JError, PySparkException):
-            # Another Spark has other insides, and what it finds by itself does as well; if it finds
-            # nothing, it says so to whoever reads or writes.
-            return
+        except (Py4JError, PySparkException, TypeError) as error:
+            # What Spark finds by itself is used then; if it finds nothing, it says so when
+            # something is read or written.
+            _say_unguarded(error)
+
+
+def _say_unguarded(error: Exception) -> None:
+    if _told.is_set():
+        return
+    _told.set()
+    reason = str(error).partition("\n")[0]
+    print(  # noqa: T201 - for the one who runs the program
+        f"moldau: PySpark {pyspark.__version__} is built otherwise than 4.3 ({reason}): queries "
+        "that start at the same moment may break the session, and fail with `Task not "
+        "serializable`; start the program again then",
+        file=sys.stderr,
+    )
 
 
 def _class_of(value: Any) -> str:

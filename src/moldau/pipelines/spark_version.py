@@ -1,5 +1,6 @@
 """Which PySpark there is, and whether pipelines can use it."""
 
+from importlib import import_module
 from typing import Final
 
 from moldau.pipelines.errors import PipelineError
@@ -7,6 +8,12 @@ from moldau.pipelines.errors import PipelineError
 # From here on a source with a limit gets the offset that it starts from.
 SPARK_MIN: Final = (4, 2)
 _WAY_OUT: Final = "pip install 'moldau[spark]'"
+# What pyspark.sql.connect imports, beside what moldau[spark] has.
+_CONNECT: Final = {
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "google.rpc": "googleapis-common-protos",
+}
 
 
 class SparkVersionError(PipelineError, ImportError):
@@ -24,3 +31,21 @@ def check_pyspark() -> None:
         raise SparkVersionError(
             f"moldau needs PySpark {least} or newer: this is {version}; {_WAY_OUT}"
         )
+
+
+def check_connect(master: str) -> None:
+    """Refuse a server of Spark Connect without what PySpark needs for one."""
+    missing = [package for name, package in _CONNECT.items() if not _is_there(name)]
+    if missing:
+        raise SparkVersionError(
+            f"master={master}: Spark Connect needs {', '.join(missing)}: "
+            "pip install 'moldau[connect]'"
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True

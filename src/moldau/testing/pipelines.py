@@ -20,9 +20,10 @@ from moldau.pipelines.streams.run_options import RunOptions, run_with
 from moldau.pipelines.streams.sources import ClusterOptions
 from moldau.pipelines.streams.tables import TopicTable
 from moldau.pipelines.streams.time_records import TIME_HEADER
-from moldau.pipelines.streams.waves import in_waves
+from moldau.pipelines.streams.waves import find_feeders, in_waves
 from moldau.pipelines.supervision.app_file import load_app
 from moldau.pipelines.supervision.failures import failure_of
+from moldau.pipelines.supervision.progress import has_moved
 from moldau.testing.broker import Broker, SettingValues
 from moldau.testing.reading import read_committed
 from moldau.testing.rows import decode_row, encode_lone_key, encode_row, encode_time, read_time
@@ -174,7 +175,7 @@ class Pipeline:
         for source in self.app.sources:
             column = source.event_time
             if source.topic == topic and column is not None and row.get(column) is not None:
-                time = read_time(column, row[column])
+                time = read_time(source, column, row[column])
                 self._times[column] = max(time, self._times.get(column, time))
 
     # Running.
@@ -182,21 +183,29 @@ class Pipeline:
     def run(self) -> None:
         """Run all queries until they have read what is there; those behind others come later.
 
+        Queries that go round in a circle run until none of them finds anything more.
+
         `PipelineError` says in one line why a query has failed.
         """
         try:
+            feeders = find_feeders(self.app.queries)
             for queries in in_waves(self.app.queries):
                 self._run_together(queries)
+                circle = [query for query in queries if query.name in feeders[query.name]]
+                while circle and self._run_together(circle):
+                    pass
         finally:
             self.app.stop()
 
-    def _run_together(self, queries: Sequence[Query]) -> None:
+    def _run_together(self, queries: Sequence[Query]) -> bool:
+        """Return whether one of them had something to do."""
         started = {query.name: self.app.start_query(query, once=True) for query in queries}
         for name, query in started.items():
             try:
                 query.awaitTermination()
             except PySparkException as error:
                 raise PipelineError(f"query {name}: {failure_of(error).line}") from None
+        return any(has_moved(query.recentProgress) for query in started.values())
 
     def restart(self) -> None:
         """Declare the app once more, as another run of its file does: checkpoints stay."""

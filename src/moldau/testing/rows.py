@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from moldau.pipelines.decoding.epochs import from_time, to_time
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.key_bytes import encode_key
@@ -30,6 +31,7 @@ def encode_row(
         raise PipelineError(
             f"topic {source.topic} is {source.value_format}: send its values as bytes"
         )
+    row = _with_epoch(source, row)
     if key:
         types = {name: _types(source.value_schema).get(name, "string") for name in key}
         return encode_key(types, _key_of(source, row, key)), _dump(row)
@@ -46,7 +48,7 @@ def encode_time(source: Source, column: str, time: datetime) -> bytes:
         raise PipelineError(
             f"topic {source.topic} is {source.value_format}: send a row that is later instead"
         )
-    return _dump({column: time})
+    return _dump(_with_epoch(source, {column: time}))
 
 
 def encode_lone_key(source: Source, key: object) -> bytes:
@@ -66,7 +68,15 @@ def decode_row(value: bytes | None) -> Any:
         raise PipelineError(f"{value[:80]!r} is not JSON: look at it with records()") from None
 
 
-def read_time(column: str, value: object) -> datetime:
+def _with_epoch(source: Source, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row whose time is a number, if its source has declared that."""
+    epoch = source.epoch
+    if epoch is None or not isinstance(row.get(epoch.column), datetime):
+        return row
+    return {**row, epoch.column: from_time(_in_utc(row[epoch.column]), epoch.unit)}
+
+
+def read_time(source: Source, column: str, value: object) -> datetime:
     """Return the time that a row has, as Spark reads it."""
     match value:
         case datetime():
@@ -77,7 +87,10 @@ def read_time(column: str, value: object) -> datetime:
             except ValueError:
                 pass
         case int() if not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            unit = "s" if source.epoch is None else source.epoch.unit
+            time = to_time(value, unit)
+            if time is not None:
+                return time
         case _:
             pass
     raise PipelineError(f"{column}={value!r} is no time: give a datetime, or as 2026-11-16T08:00Z")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import kafka
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 from tests.conformance.clients.client import (
@@ -140,15 +140,16 @@ class KafkaPython:
         try:
             passed = 0
             # What changes hands is read again, and only whoever has it in the end commits it.
-            while passed < count or not all(member.assignment() for member in members):
+            is_committed = False
+            while not is_committed:
                 assert time.monotonic() < deadline, (passed, len(read))
                 for member in members:
                     for records in member.poll(50).values():
                         read |= {f"{record.partition}:{record.offset}" for record in records}
                 owned = [(member, place) for member in members for place in member.assignment()]
                 passed = sum(member.position(place) or 0 for member, place in owned)
-            for member in members:
-                member.commit()
+                if passed >= count and all(member.assignment() for member in members):
+                    is_committed = all(map(_try_commit, members))
         finally:
             for member in members:
                 member.close()
@@ -171,3 +172,12 @@ class KafkaPython:
     def close(self) -> None:
         self.admin.close()
         self.consumer.close()
+
+
+def _try_commit(member: kafka.KafkaConsumer) -> bool:
+    """Commit, unless the group rebalances: then the next poll takes part in it."""
+    try:
+        member.commit()
+    except RebalanceInProgressError:
+        return False
+    return True

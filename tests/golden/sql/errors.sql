@@ -223,3 +223,13 @@ WITH a AS (SELECT 1)
 SELECT * FROM minute-totals
 
 CREATE STREAM orders (id STRING) WITH (value_format='AVRO')
+
+CREATE STREAM a (at BIGINT KEY, n INT) WITH (timestamp='at')
+
+CREATE STREAM a (at TIMESTAMP) WITH (event_time='at', event_time_unit='ms')
+
+CREATE STREAM a (at BIGINT) WITH (event_time='at', event_time_unit='minutes')
+
+CREATE STREAM a (at BIGINT) WITH (event_time_unit='ms')
+
+CREATE STREAM a (at BIGINT) WITH (on_error='ignore')

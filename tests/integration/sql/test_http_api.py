@@ -12,6 +12,7 @@ import pytest
 import uvicorn
 
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql import asking
 from moldau.pipelines.sql.catalog.ownership import ServiceOwner
 from moldau.pipelines.sql.serving.http_api import BODY_BYTES_MAX, ServerIdentity, make_app
 from moldau.pipelines.sql.serving.http_client import (
@@ -68,6 +69,25 @@ def _send(
         return response.status, json.loads(text)
     except ValueError:
         return response.status, text.decode()
+
+
+def test_whoever_waits_for_spark_is_told_so(
+    client: ServerClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "NOTE_SECONDS", 0.01)
+    done = fakes.runner.works = threading.Event()
+    told = []
+    for each in client.execute(ORDERS + "CREATE STREAM x AS SELECT * FROM orders"):
+        told.append(each.get("message") or str(each["note"]).partition(",")[0])
+        if "so far" in told[-1]:
+            done.set()
+    assert list(dict.fromkeys(told)) == [
+        "Stream orders created",
+        "Spark is starting",
+        "Spark is starting (0 s so far)",
+        "Spark is starting: done",
+        "Stream x created by query CSAS_X_1",
+    ]
 
 
 def test_statements_are_answered_line_by_line(client: ServerClient) -> None:

@@ -158,6 +158,45 @@ def test_statements_from_the_input_and_a_server_inside(moldau: Broker, tmp_path:
     )
 
 
+COUNTING = """
+import sys
+from moldau.pipelines.sql.language import parsing
+parsed = []
+split = parsing.split
+parsing.split = lambda text: parsed.append(text) or split(text)
+from moldau.cli import main
+code = main(sys.argv[1:])
+assert len(parsed) == 1, parsed
+assert "uvicorn" not in sys.modules
+sys.exit(code)
+"""
+
+
+def test_what_is_asked_is_parsed_once_and_needs_no_server(moldau: Broker, tmp_path: Path) -> None:
+    with Producer(moldau.bootstrap_servers) as producer:
+        producer.send("rivers", b'{"n": 1}').result()
+    asked = ("sql", "-b", moldau.bootstrap_servers, "-e", "SELECT n FROM rivers")
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTING, *asked],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env=environment(),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "N\n1\n"), done.stderr
+
+
+def test_names_that_are_not_there_have_others_like_them(moldau: Broker, tmp_path: Path) -> None:
+    from tests.commands import moldau as command  # the fixture has the same name
+
+    moldau.create_topic("rivers")
+    for text, words in (
+        ("SELECT * FROM rivrs", "there is no stream, table or topic rivrs: did you mean rivers?"),
+        ("EXPLAIN SELECT * FROM river", "topic river: did you mean rivers?"),
+        ("SELECT TOPK(n, 2) FROM rivers", "there is no function TOPK; instead of ksqlDB's there"),
+    ):
+        done = command("sql", "-b", moldau.bootstrap_servers, "-e", text, cwd=tmp_path)
+        assert done.returncode == 1
+        assert words in done.stderr, done.stderr
+
+
 def test_the_second_server_says_who_is_the_first(
     server: str, moldau: Broker, tmp_path: Path
 ) -> None:

@@ -1,4 +1,5 @@
 import argparse
+import warnings
 
 import pytest
 
@@ -46,3 +47,18 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         outcome(UsageError("say more"))
     assert capsys.readouterr().err == "moldau: try: say more (`moldau try --help` tells more)\n"
+
+
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def work(_options: argparse.Namespace) -> None:
+        warnings.warn("it\n grows", UserWarning, stacklevel=1)
+
+    parser = Parser("moldau thing")
+    parser.add_argument("--verbose", action="store_true")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        before = warnings.showwarning
+        assert run(lambda _: None, parser, ["--verbose"]) == 0
+        assert warnings.showwarning is before
+        assert run(work, parser, []) == 0
+    assert capsys.readouterr().err == "moldau: it grows\n"

@@ -1,7 +1,8 @@
-import time
+from types import SimpleNamespace
 
 import pytest
 
+from moldau.cli import moments
 from moldau.cli.frame import CommandError
 from moldau.cli.moments import parse_moment
 
@@ -13,7 +14,7 @@ def test_moments() -> None:
 
 
 def test_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    monkeypatch.setattr(moments, "time", SimpleNamespace(time_ns=lambda: 10**18))
     for text, seconds in (("30s", 30), ("5m", 300), ("2h", 7200), ("7 days", 604800)):
         assert parse_moment(text) == 10**12 - seconds * 1000
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,14 @@ import pytest
 from moldau.cli import main
 from moldau.cli.pipeline_metrics import PipelineMetrics
 from moldau.cli.pipeline_show import JsonLines, StatusTable, human_size
+from moldau.pipelines.decoding.decode_counts import DecodeCounts
 from moldau.pipelines.spark_version import SparkVersionError
-from moldau.pipelines.supervision.progress import BatchNumbers, QueryStatus
+from moldau.pipelines.supervision.progress import (
+    BatchNumbers,
+    BatchSoFar,
+    QueryStatus,
+    RunTotals,
+)
 from moldau.pipelines.supervision.run_folder import run_folder_of
 from tests.commands import environment
 from tests.golden_text import check_golden
@@ -29,7 +36,23 @@ NUMBERS = BatchNumbers(
     late_rows=1,
 )
 STATUSES = [
-    QueryStatus(query="totals", state="running", late_rows=4, last=NUMBERS),
+    QueryStatus(
+        query="totals",
+        state="running",
+        totals=RunTotals(
+            batches=13,
+            rows_in=39_000,
+            rows_out=1560,
+            late_rows=4,
+            decoding=DecodeCounts(skipped=0, dead_lettered=6),
+        ),
+        last=NUMBERS,
+    ),
+    QueryStatus(
+        query="first",
+        state="running",
+        so_far=BatchSoFar(phase="Processing new data", rows=70_500, tasks_done=1, tasks=4),
+    ),
     QueryStatus(
         query="joined", state="waiting", reason="the broker is away", retry_seconds=3.6, restarts=2
     ),
@@ -71,7 +94,7 @@ def test_on_a_terminal_the_table_takes_its_own_place(
     shown.show(STATUSES)
     assert all(len(line) <= 30 for line in capsys.readouterr().out.splitlines())
     shown.show(STATUSES[:1])
-    assert capsys.readouterr().out.startswith("\033[4F\033[JQUERY")
+    assert capsys.readouterr().out.startswith("\033[5F\033[JQUERY")
     shown.report("totals", "it broke")
     said = capsys.readouterr()
     assert said.err == "moldau: totals: it broke\n"
@@ -83,10 +106,17 @@ def test_on_a_terminal_the_table_takes_its_own_place(
 def test_json_is_printed_when_something_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = JsonLines()
     shown.show(STATUSES)
-    shown.show([*STATUSES[:2], QueryStatus(query="lost", state="starting")])
+    shown.show([*STATUSES[:3], QueryStatus(query="lost", state="starting")])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert '"query":"lost","state":"starting"' in lines[-1]
+    # Within a batch it is of interest for as long as there is nothing else.
+    totals, first, *_ = STATUSES
+    so_far = BatchSoFar(phase="Processing new data", rows=71_000, tasks_done=2, tasks=4)
+    shown.show([replace(totals, so_far=so_far), replace(first, so_far=so_far)])
+    [line] = capsys.readouterr().out.splitlines()
+    assert '"query":"first"' in line
+    assert '"batch_rows_so_far":71000' in line
 
 
 def test_metrics() -> None:
@@ -109,7 +139,7 @@ def test_sizes() -> None:
 def test_a_run_of_a_process_that_is_gone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(folder, "list") == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
-        "shop", "stopped", "-", "totals,joined,lost",
+        "shop", "stopped", "-", "totals,first,joined,lost",
     ]  # fmt: skip
     assert say(folder, "status", "shop") == 0
     said = capsys.readouterr()
@@ -130,7 +160,7 @@ def test_an_app_that_has_not_run(folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert say(folder, "reset", "shop", "--query", "nothing", "--yes") == 1
-    assert "has no query nothing: it has totals, joined, lost" in capsys.readouterr().err
+    assert "has no query nothing: it has totals, first, joined, lost" in capsys.readouterr().err
     assert say(folder, "reset", "shop") == 1
     assert "nothing was changed: --yes does it without asking" in capsys.readouterr().err
     assert say(folder, "reset", "shop", "--query", "totals", "--to", "noon", "--yes") == 1
@@ -145,7 +175,7 @@ def test_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "shop" / name).mkdir()
         (folder / "shop" / name / "moldau.json").write_text("{}")
     assert say(folder, "list", "--json") == 0
-    assert '"queries":["totals","joined","lost","other"]' in capsys.readouterr().out
+    assert '"queries":["totals","first","joined","lost","other"]' in capsys.readouterr().out
     assert say(folder, "reset", "shop", "--yes") == 0
     assert "shop: other begins at earliest" in capsys.readouterr().out
     assert [each.name for each in (folder / "shop").glob("other*")] == ["other@again@0-"]

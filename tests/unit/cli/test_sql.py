@@ -11,7 +11,7 @@ from moldau.cli.frame import CommandError
 from moldau.cli.sql import make_parser
 from moldau.cli.sql_answers import AnswerPrinter
 from moldau.cli.sql_parts import check_installed, split_address
-from moldau.cli.sql_session import live_statements, only_asks
+from moldau.cli.sql_script import Script
 from moldau.cli.sql_shell import history_file, is_enough
 from moldau.cli.sql_table import RowTable, cell_text
 
@@ -135,17 +135,25 @@ def test_json_is_an_object_per_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert printer.settings == {"x": "1"}
 
 
+def test_notes_are_told_beside_the_answers() -> None:
+    notes: list[str] = []
+    printer = AnswerPrinter(as_json=True, note=notes.append)
+    printer.take({"note": "Spark is starting"})
+    assert notes == ["Spark is starting"]
+
+
 def test_which_statements_do_not_end() -> None:
     text = "SHOW TOPICS; PRINT a; SELECT 1; SELECT * FROM a EMIT CHANGES"
-    assert live_statements(text) == {2, 4}
-    assert live_statements("SELEC") == set()
+    assert Script.of(text).live == {2, 4}
+    assert Script.of("SELEC").live == set()
 
 
 def test_what_only_asks_needs_no_service() -> None:
-    assert only_asks("SHOW TOPICS; SELECT 1; PRINT a; INSERT INTO a VALUES (1); SET 'a'='b'")
-    assert only_asks("SELEC")
+    text = "SHOW TOPICS; SELECT 1; PRINT a; INSERT INTO a VALUES (1); SET 'a'='b'"
+    assert Script.of(text).only_asks
+    assert Script.of("SELEC").only_asks
     for text in ("DROP STREAM a", "TERMINATE ALL", "CREATE STREAM a (b INT)"):
-        assert not only_asks(f"SELECT 1; {text}")
+        assert not Script.of(f"SELECT 1; {text}").only_asks
 
 
 @pytest.mark.parametrize("text", ["", "exit", "\\q", "help;", "SHOW TOPICS;", "SELECT 1;\n"])

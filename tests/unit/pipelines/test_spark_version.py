@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from moldau import pipelines
-from moldau.pipelines.spark_version import check_pyspark
+from moldau.pipelines.spark_version import check_connect, check_pyspark
 
 
 def install(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
@@ -32,3 +32,15 @@ def test_none_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(pipelines.PipelineError, match=r"4\.2 or newer: pip install"):
         pipelines.get_session  # noqa: B018
+
+
+def test_what_spark_connect_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_connect("sc://localhost")
+    for module in ("grpc", "google.rpc"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(pipelines.PipelineError) as caught:
+        pipelines.get_session("shop", "sc://localhost:15002")
+    assert str(caught.value) == (
+        "master=sc://localhost:15002: Spark Connect needs grpcio, googleapis-common-protos: "
+        "pip install 'moldau[connect]'"
+    )

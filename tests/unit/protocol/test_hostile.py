@@ -175,11 +175,16 @@ def test_errors_leave_nothing_behind() -> None:
                 plan.decode(encoded[:size])
         gc.collect()
 
+    def growth() -> int:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(5):
+            fail()
+        after, _ = tracemalloc.get_traced_memory()
+        return after - before
+
     tracemalloc.start()
     fail()
-    before, _ = tracemalloc.get_traced_memory()
-    for _ in range(5):
-        fail()
-    after, _ = tracemalloc.get_traced_memory()
+    # What leaks does so every time; threads of other tests allocate, too, now and then.
+    least = min(growth() for _ in range(4))
     tracemalloc.stop()
-    assert after - before < len(encoded)
+    assert least < len(encoded)

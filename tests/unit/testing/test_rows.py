@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
 
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.testing.rows import decode_row, encode_row, encode_time, read_time
@@ -36,8 +38,8 @@ def test_what_is_not_a_row_is_sent_as_it_is() -> None:
         (lambda: encode_row(source(), {"a": {1}}, ()), "1} is no JSON"),
         (lambda: encode_time(source("avro"), "at", NOON), "send a row that is later"),
         (lambda: decode_row(b"\xff"), "is not JSON: look at it with records"),
-        (lambda: read_time("at", "noon"), "at='noon' is no time"),
-        (lambda: read_time("at", True), "at=True is no time"),
+        (lambda: read_time(source(), "at", "noon"), "at='noon' is no time"),
+        (lambda: read_time(source(), "at", True), "at=True is no time"),
     ],
 )
 def test_mistakes_are_named(made, said) -> None:  # type: ignore[no-untyped-def]
@@ -58,9 +60,19 @@ def test_mistakes_are_named(made, said) -> None:  # type: ignore[no-untyped-def]
     ],
 )
 def test_times_are_read_as_spark_reads_them(value: object) -> None:
-    assert read_time("at", value) == NOON
+    assert read_time(source(), "at", value) == NOON
 
 
 def test_a_tombstone_is_none() -> None:
     assert decode_row(None) is None
     assert decode_row(b'{"a":1}') == {"a": 1}
+
+
+def test_times_may_be_numbers() -> None:
+    epoch = replace(source(), epoch=Epoch("at", "ms"))
+    assert read_time(epoch, "at", 1767268800000) == NOON
+    assert encode_time(epoch, "at", NOON) == b'{"at":1767268800000}'
+    assert encode_row(epoch, {"at": NOON, "n": 1}, ()) == (None, b'{"at":1767268800000,"n":1}')
+    assert encode_row(epoch, {"at": 5}, ()) == (None, b'{"at":5}')
+    with pytest.raises(PipelineError, match="at=253402300800 is no time"):
+        read_time(source(), "at", 253402300800)

@@ -7,6 +7,7 @@ import pytest
 
 from tools.tidy import (
     CORE_CONTRACT,
+    clock_violations,
     core_imports,
     core_packages,
     cycle_violations,
@@ -45,6 +46,22 @@ def write(folder: Path, files: Mapping[str, str]) -> Iterator[Path]:
 def test_a_broken_rule_is_named(tmp_path: Path, name: str, text: str, complaint: str) -> None:
     (path,) = write(tmp_path, {name: text})
     assert any(complaint in line for line in violations(path, package=tmp_path, core=CORE))
+
+
+@pytest.mark.parametrize(
+    ("patch", "is_shared"),
+    [
+        ('setattr("moldau.cli.moments.time' + '.time_ns", f)', True),
+        ("setattr(asking.time" + ', "monotonic", f)', True),
+        ("setattr(time" + ', "sleep", f)', True),
+        ('setattr(asking, "time", clock)', False),
+        ('setattr("moldau.cli.moments.time", clock)', False),
+        ('setattr(reader, "time_of", f)', False),
+    ],
+)
+def test_no_test_moves_the_clock_of_all(tmp_path: Path, patch: str, is_shared: bool) -> None:
+    (path,) = write(tmp_path, {"test_clock.py": f"monkeypatch.{patch}\n"})
+    assert bool(list(clock_violations([path]))) == is_shared
 
 
 def test_the_shell_may_do_what_the_core_may_not(tmp_path: Path) -> None:

@@ -6,8 +6,16 @@ from typing import Final, cast
 import pyarrow as pa
 
 from moldau.pipelines.connector.options import Options
-from moldau.pipelines.decoding.batches import ON_ERROR, OnDecodingError, decode_batch
+from moldau.pipelines.decoding.batches import (
+    AS_THEY_CAME,
+    ON_ERROR,
+    WITH_REASONS,
+    OnDecodingError,
+    decode_batch,
+)
 from moldau.pipelines.decoding.decoder import Decoder, SchemaError
+from moldau.pipelines.decoding.epoch_decoder import EpochDecoder, check_epoch
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.decoding.formats import FORMATS, make_decoder
 from moldau.pipelines.decoding.framing import HEADERS
 from moldau.pipelines.errors import OptionError
@@ -18,6 +26,7 @@ _DETAILS: Final = {
     "writerSchema": ("avro",),
     "message": ("protobuf",),
     "header": ("avro", "protobuf"),
+    "epoch": ("long", "avro", "protobuf"),
 }
 
 
@@ -31,8 +40,8 @@ class Decoding:
 
     @property
     def has_reasons(self) -> bool:
-        """Whether records stay as they came, with a further column that says what is wrong."""
-        return self.on_error in {"only", "mark"}
+        """Whether there is a further column, which says what is wrong with a record."""
+        return self.on_error in WITH_REASONS
 
     @property
     def arrow_types(self) -> dict[str, pa.DataType]:
@@ -41,7 +50,7 @@ class Decoding:
         return {
             name: decoder.arrow_type
             for name, decoder in decoders.items()
-            if decoder is not None and not self.has_reasons
+            if decoder is not None and self.on_error not in AS_THEY_CAME
         }
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -83,7 +92,7 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
     if name == "raw":
         return None
     try:
-        return make_decoder(
+        decoder = make_decoder(
             name,
             details.get("schema"),
             writer_schema=details.get("writerSchema"),
@@ -92,3 +101,20 @@ def _read_decoder(options: Options, column: str) -> Decoder | None:
         )
     except SchemaError as error:
         raise OptionError(f"options {column}.format={name}, {column}.schema: {error}") from error
+    epoch = details.get("epoch")
+    return decoder if epoch is None else _with_epoch(column, decoder, epoch)
+
+
+def _with_epoch(column: str, decoder: Decoder, text: str) -> Decoder:
+    """Return a decoder that makes a time of a number: `ms` of the value, `at ms` of a field."""
+    field, _, unit = text.rpartition(" ")
+    if unit not in UNITS:
+        raise OptionError(
+            f"option {column}.epoch={text}: a unit is wanted ({', '.join(UNITS)}), with the name "
+            "of a field before it where the value has fields"
+        )
+    try:
+        check_epoch(decoder, field or None)
+    except SchemaError as error:
+        raise OptionError(f"option {column}.epoch={text}: {error}") from None
+    return EpochDecoder(decoder, unit, field or None)

@@ -1,5 +1,6 @@
 """A source's batch with its keys and values decoded, or with what does not decode."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
@@ -8,9 +9,16 @@ import pyarrow as pa
 from moldau.pipelines.decoding.decoder import Decoder
 from moldau.pipelines.errors import PipelineError
 
-OnDecodingError = Literal["fail", "skip", "only", "mark"]
-ON_ERROR: Final = ("fail", "skip", "only", "mark")
+OnDecodingError = Literal["fail", "skip", "only", "mark", "note"]
+ON_ERROR: Final = ("fail", "skip", "only", "mark", "note")
+AS_THEY_CAME: Final = ("only", "mark")
+"""With these, records stay as they came."""
+WITH_REASONS: Final = (*AS_THEY_CAME, "note")
 REASON: Final = pa.field("reason", pa.string())
+
+
+IS_DECODE_ERROR: Final = re.compile(r"topic .+, partition \d+, offset \d+ does not decode: ")
+"""How `failure` begins."""
 
 
 class DecodeError(PipelineError):
@@ -26,6 +34,7 @@ def decode_batch(
     A record that does not decode is an error, or it is left out. With `only` it is what remains:
     those records as they came, each with its `reason`, for whoever keeps dead letters. With `mark`
     all records stay as they came, with a null reason where they decode: there is more to try.
+    With `note` all are decoded, and are null with a reason where they do not.
     """
     decoded = batch
     reasons: dict[int, str] = {}
@@ -35,9 +44,9 @@ def decode_batch(
             field = pa.field(name, decoder.arrow_type)
             decoded = decoded.set_column(batch.schema.get_field_index(name), field, values)
             reasons |= {place: f"{name}: {why}" for place, why in bad.items()}
-    if on_error in {"only", "mark"}:
+    if on_error in WITH_REASONS:
         places = sorted(reasons) if on_error == "only" else range(len(batch))
-        return _with_reasons(batch, places, reasons)
+        return _with_reasons(decoded if on_error == "note" else batch, places, reasons)
     if reasons and on_error == "fail":
         raise _error(batch, *min(reasons.items()), how_many=len(reasons))
     if not reasons:
@@ -48,6 +57,8 @@ def decode_batch(
 def _with_reasons(
     batch: pa.RecordBatch, places: Sequence[int], reasons: Mapping[int, str]
 ) -> pa.RecordBatch:
+    if not reasons and len(places) == len(batch):
+        return batch.append_column(REASON, pa.nulls(len(batch), REASON.type))
     texts = pa.array([reasons.get(place) for place in places], REASON.type)
     return batch.take(pa.array(places, pa.int64())).append_column(REASON, texts)
 
@@ -64,6 +75,6 @@ def failure(topic: str, partition: int | str, offset: int | str, reason: str) ->
     """Return what a user reads about a record that does not decode."""
     return (
         f"topic {topic}, partition {partition}, offset {offset} does not decode: {reason}; "
-        f"mend the format or schema, or leave such records out: decodeErrors=skip, "
-        "on_error in an app"
+        "mend the format or schema, or leave such records out: on_error=skip in an app or in "
+        "CREATE ... WITH, decodeErrors=skip in the connector"
     )

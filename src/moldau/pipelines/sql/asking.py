@@ -9,6 +9,9 @@ from typing import Final
 PROGRESS_SECONDS_MIN: Final = 0.25
 """How often progress is told at most."""
 
+NOTE_SECONDS: Final = 5.0
+"""How often it is told that something still takes its time."""
+
 INTERRUPT_SECONDS: Final = 0.1
 """How soon an engine is interrupted again that has not heard it."""
 
@@ -21,9 +24,12 @@ class Asker:
     """Is cancelled once, from any thread; is told of progress by whoever works for it."""
 
     def __init__(
-        self, tell: Callable[[int, int | None], None] = lambda _done, _total: None
+        self,
+        tell: Callable[[int, int | None], None] = lambda _done, _total: None,
+        note: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._lock = threading.Lock()
+        self._note = note
         self._gone = threading.Event()
         self._calls: list[Callable[[], None]] = []
         self._tell = tell
@@ -49,6 +55,31 @@ class Asker:
         if now - self._told >= PROGRESS_SECONDS_MIN:
             self._told = now
             self._tell(done, total)
+
+    @contextmanager
+    def working(self, what: str, *, is_long: bool = False) -> Iterator[None]:
+        """Tell what is being done, now and then until it is done.
+
+        What takes no longer than a moment is not worth a word, unless it is known to be long.
+        """
+        began = time.monotonic()
+        ended = threading.Event()
+
+        def tell() -> None:
+            while not ended.wait(NOTE_SECONDS):
+                self._note(f"{what} ({time.monotonic() - began:.0f} s so far)")
+
+        if is_long:
+            self._note(what)
+        thread = threading.Thread(target=tell, name="moldau-sql-notes", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        if is_long:
+            self._note(f"{what}: done, after {time.monotonic() - began:.1f} s")
 
     def on_cancel(self, call: Callable[[], None]) -> Callable[[], None]:
         """Have something called when it is cancelled, at once if it is already.

@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau import Admin
 from moldau.pipelines.sql.kafka_cluster import KafkaCluster
-from moldau.pipelines.sql.lazy_spark import STARTING, LazyEngine, LazyRunner, Once
+from moldau.pipelines.sql.lazy_spark import LazyEngine, LazyRunner, Once
 from moldau.pipelines.sql.local.questions import LocalQuestions
 from moldau.pipelines.sql.lookups.kept_views import KeptViews, WatchedCluster
 from moldau.pipelines.sql.lookups.view_engine import ViewEngine
@@ -31,6 +31,8 @@ class Setup:
     checkpoints: str | None = None
     """A folder or a URI that all of Spark's workers reach."""
     master: str | None = None
+    is_quiet: bool = True
+    """Whether Spark and its workers keep to themselves what an error says as well."""
 
 
 def make_ports(setup: Setup) -> Ports:
@@ -44,7 +46,13 @@ def make_ports(setup: Setup) -> Ports:
     def make_engine() -> Engine:
         from moldau.pipelines.sql.spark.engine import SparkEngine  # noqa: PLC0415
 
-        return SparkEngine(setup.service, setup.servers, master=setup.master, infer=local.infer)
+        return SparkEngine(
+            setup.service,
+            setup.servers,
+            master=setup.master,
+            infer=local.infer,
+            is_quiet=setup.is_quiet,
+        )
 
     def make_runner() -> Runner:
         from moldau.pipelines.sql.spark.runner import SparkRunner  # noqa: PLC0415
@@ -56,21 +64,16 @@ def make_ports(setup: Setup) -> Ports:
             if setup.checkpoints is None
             else f"{setup.checkpoints.rstrip('/')}/{cluster}",
             master=setup.master,
+            say=setup.say,
+            is_quiet=setup.is_quiet,
         )
-
-    told: list[str] = []
-
-    def tell() -> None:
-        if not told:
-            told.append(STARTING)
-            setup.say(STARTING)
 
     return Ports(
         WatchedCluster(KafkaCluster(setup.servers), views),
-        LazyRunner(Once(make_runner, tell)),
+        LazyRunner(Once(make_runner), setup.say),
         views,
         TopicPrinter(setup.servers),
-        [ViewEngine(views), local, LazyEngine(Once(make_engine, tell))],
+        [ViewEngine(views), local, LazyEngine(Once(make_engine))],
     )
 
 

@@ -44,13 +44,17 @@ def select(
 
 
 def explain(
-    engines: Sequence[Engine], question: Select, snapshot: CatalogSnapshot, session: Session
+    engines: Sequence[Engine],
+    question: Select,
+    snapshot: CatalogSnapshot,
+    session: Session,
+    asker: Asker,
 ) -> Iterator[str]:
     """Yield lines that say who would answer, who would not, and how."""
     reasons = []
     for engine in _wanted(engines, session):
         try:
-            text = engine.explain(question, snapshot, session)
+            text = engine.explain(question, snapshot, session, asker)
         except DeclinedError as error:
             reasons.append(f"{engine.name}: {error}")
             continue

@@ -7,6 +7,8 @@ from typing import Final, cast
 
 from sqlglot import exp
 
+from moldau.pipelines.decoding.epochs import Epoch, from_time, to_time
+from moldau.pipelines.decoding.reasons import YEARS
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.catalog.definitions import folded
 from moldau.pipelines.sql.language.literals import Json, ValueMismatchError, dump_json, json_value
@@ -14,7 +16,13 @@ from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.language.queries import Fragment, Pseudo
 from moldau.pipelines.sql.language.statements import InsertValues
 from moldau.pipelines.sql.ports import OutRecord
-from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.sql.relations import (
+    EPOCH_TYPE,
+    TIME_TYPE,
+    Column,
+    Relation,
+    RelationKind,
+)
 from moldau.pipelines.streams.key_bytes import encode_key
 
 _PLAIN: Final[Mapping[str, tuple[str, Callable[[Json], bytes]]]] = {
@@ -43,7 +51,7 @@ def records_of(statement: InsertValues, relation: Relation) -> list[OutRecord]:
             names = ", ".join(each.name for each in columns)
             raise InsertError(f"{where}{len(row)} values for {len(columns)} columns: {names}")
         values = {
-            column.name: _value(where, column, fragment)
+            column.name: _value(where, column, fragment, relation)
             for column, fragment in zip(columns, row, strict=True)
         }
         time = values.pop(_ROWTIME.name, None)
@@ -74,11 +82,26 @@ def _columns(statement: InsertValues, relation: Relation) -> list[Column]:
     return found
 
 
-def _value(where: str, column: Column, fragment: Fragment) -> Json:
+def _value(where: str, column: Column, fragment: Fragment, relation: Relation) -> Json:
+    epoch = relation.epoch
     try:
+        if epoch is not None and epoch.column == column.name:
+            return _epoch_value(fragment.expression, epoch)
         return json_value(fragment.expression, exp.DataType.build(column.type, dialect="spark"))
     except ValueMismatchError as error:
         raise InsertError(f"{where}column {column.name}: {error}") from None
+
+
+def _epoch_value(expression: exp.Expr, epoch: Epoch) -> Json:
+    """Return a time as the number that records have, of such a number or of a timestamp."""
+    try:
+        number = json_value(expression, exp.DataType.build(EPOCH_TYPE, dialect="spark"))
+    except ValueMismatchError:
+        text = json_value(expression, exp.DataType.build(TIME_TYPE, dialect="spark"))
+        return from_time(datetime.fromisoformat(cast("str", text)), epoch.unit)
+    if number is not None and to_time(cast("int", number), epoch.unit) is None:
+        raise ValueMismatchError(f"{number} {YEARS}, in {epoch.unit}")
+    return number
 
 
 def _key(where: str, relation: Relation, values: Mapping[str, Json]) -> bytes | None:
@@ -105,7 +128,7 @@ def _payload(relation: Relation, values: Mapping[str, Json]) -> bytes | None:
             f"writes json, {', '.join(_PLAIN)}"
         )
     kind, pack = _PLAIN[relation.format]
-    if [each.type for each in columns] != [kind]:
+    if [each.type for each in relation.stored_values] != [kind]:
         raise InsertError(f"{relation.name} is {relation.format}: its value is one {kind} column")
     value = values.get(columns[0].name)
     return None if value is None else pack(value)

@@ -6,7 +6,11 @@ from typing import Final, Generic, TypeVar
 
 from moldau.pipelines.spark_version import SparkVersionError, check_pyspark
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+)
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Select
 from moldau.pipelines.sql.ports import (
     DeclinedError,
@@ -26,9 +30,8 @@ STARTING: Final = "Spark is starting; that takes a moment ..."
 class Once(Generic[Made]):
     """Makes something when it is first wanted; `SparkVersionError` if there is no Spark."""
 
-    def __init__(self, make: Callable[[], Made], say: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
-        self._say = say
         self._making = threading.Lock()
         self._made: Made | None = None
 
@@ -42,7 +45,6 @@ class Once(Generic[Made]):
         with self._making:
             if self._made is None:
                 check_pyspark()
-                self._say()
                 self._made = self._make()
             return self._made
 
@@ -64,9 +66,11 @@ class LazyEngine:
         """Begin to answer."""
         return self._get().select(select, snapshot, session, asker)
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
-        return self._get().explain(select, snapshot, session)
+        return self._get().explain(select, snapshot, session, asker)
 
     def _get(self) -> Engine:
         try:
@@ -79,24 +83,33 @@ class LazyEngine:
 class LazyRunner:
     """Runs queries on Spark, which is started for the first of them."""
 
-    def __init__(self, runner: Once[Runner]) -> None:
+    def __init__(self, runner: Once[Runner], say: Callable[[str], None] = lambda _: None) -> None:
         self._runner = runner
+        self._say = say
         self._missing: dict[str, str] = {}
         """Why queries do not run that nobody can."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        session: Session,
+        asker: Asker,
     ) -> QueryPlan:
         """Understand a query without running it."""
-        return self._runner.get().plan(statement, snapshot, session)
+        return self._runner.get().plan(statement, snapshot, session, asker)
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run."""
+        is_first = self._runner.found is None
         try:
             runner = self._runner.get()
         except SparkVersionError as error:
             self._missing[query.id] = str(error)
             return
+        if is_first:
+            # Whoever plans a query hears it otherwise; of one that goes on, only the server can.
+            self._say(STARTING)
         runner.start(query, snapshot)
 
     def stop(self, query_id: str) -> None:
@@ -107,6 +120,13 @@ class LazyRunner:
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come."""
         self._runner.get().delete_checkpoint(query)
+
+    def delete_letters(self, definition: Definition) -> None:
+        """Forget how far a relation's dead letters have come."""
+        try:
+            self._runner.get().delete_letters(definition)
+        except SparkVersionError:
+            return  # nothing has ever run
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is."""

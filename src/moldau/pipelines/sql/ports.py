@@ -10,7 +10,12 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.catalog.definitions import CatalogChange, CatalogSnapshot, PersistentQuery
+from moldau.pipelines.sql.catalog.definitions import (
+    CatalogChange,
+    CatalogSnapshot,
+    Definition,
+    PersistentQuery,
+)
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect, Print, Select
 from moldau.pipelines.sql.relations import Column, Relation
 from moldau.pipelines.sql.session import Session
@@ -40,8 +45,9 @@ class Result:
     for a timestamp), list, dict (for a struct and for a map). One thread at a time takes from it,
     to its end or not: then it is closed, if it has `close`, as generators have."""
     engine: str
-    notes: tuple[str, ...] = ()
-    """What the user should know of this answer, one line each: that a view has not caught up."""
+    notes: Sequence[str] = ()
+    """What the user should know of this answer, one line each: that a view has not caught up. Of an
+    answer that ends, some may come with its first batch."""
 
 
 class Engine(Protocol):
@@ -60,7 +66,9 @@ class Engine(Protocol):
         `batches` ends soon, or raises anything. The asker likes to hear of progress.
         """
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer, in lines; `DeclinedError` if it would not."""
 
 
@@ -93,6 +101,10 @@ class RunStatus:
     """How many records it has not read yet; None if nobody knows."""
     last_error: str | None = None
     """In one line; it stays when the query runs again."""
+    skipped: int | None = None
+    """How many records did not decode and were left out, since the server runs it."""
+    dead_lettered: int | None = None
+    """How many of them are dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +118,24 @@ class QueryPlan:
     event_time: str | None = None
     """The column of the result that has the time, for those who read it."""
     watermark: str | None = None
+    event_time_unit: str | None = None
+    """Of a time that records have as a number."""
 
 
 class Runner(Protocol):
     """Runs the queries that run for ever, and starts those again that fail."""
 
     def plan(
-        self, statement: CreateAs | InsertSelect, snapshot: CatalogSnapshot, session: Session
+        self,
+        statement: CreateAs | InsertSelect,
+        snapshot: CatalogSnapshot,
+        session: Session,
+        asker: Asker,
     ) -> QueryPlan:
-        """Understand a query without running it; `PipelineError` if it cannot be."""
+        """Understand a query without running it; `PipelineError` if it cannot be.
+
+        The asker hears what takes its time.
+        """
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         """Have it run, from its checkpoint if it has one; return without waiting for it.
@@ -127,6 +148,9 @@ class Runner(Protocol):
 
     def delete_checkpoint(self, query: PersistentQuery) -> None:
         """Forget how far it has come; it does not run."""
+
+    def delete_letters(self, definition: Definition) -> None:
+        """Forget how far a relation's dead letters have come; nothing reads it any more."""
 
     def status(self, query_id: str) -> RunStatus:
         """Tell how a query is that was started and not stopped. It is asked often: be quick.

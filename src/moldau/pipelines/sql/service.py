@@ -18,6 +18,7 @@ from moldau.pipelines.sql.catalog.catalog import (
     CatalogEffect,
     CatalogError,
     DeleteCheckpoint,
+    DeleteLetters,
     DeleteTopic,
     EnsureTopic,
     StartQuery,
@@ -56,8 +57,9 @@ from moldau.pipelines.sql.ports import (
     ViewRows,
     Views,
 )
-from moldau.pipelines.sql.relations import Relation, RelationKind
+from moldau.pipelines.sql.relations import FAIL, Relation, RelationKind
 from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.topic_spans import NoTopicError
 
 OPENING_POLL_SECONDS: Final = 0.1
 
@@ -72,6 +74,12 @@ class Ports:
     printer: Printer
     engines: Sequence[Engine]
     """The first that takes a question answers it."""
+
+    def close(self) -> None:
+        """Stop what runs, and hang up."""
+        self.runner.close()
+        self.views.close()
+        self.cluster.close()
 
 
 class Service:
@@ -122,6 +130,14 @@ class Service:
         self, statement: Statement, session: Session, asker: Asker
     ) -> Iterator[StatementAnswer]:
         """Yield a statement's answers; whoever gets a result reads it before going on."""
+        try:
+            yield from self._execute(statement, session, asker)
+        except NoTopicError as error:
+            raise NoTopicError(error.name, self._close_to(error.name)) from None
+
+    def _execute(
+        self, statement: Statement, session: Session, asker: Asker
+    ) -> Iterator[StatementAnswer]:
         match statement:
             case Select():
                 engines = self._ports.engines
@@ -133,7 +149,7 @@ class Service:
             case Show(what=what):
                 yield self._show(what)
             case Explain(subject=subject):
-                lines = self._explain(subject, session)
+                lines = self._explain(subject, session, asker)
                 yield listing({"plan": "string"}, ((line,) for line in lines))
             case Set(name=name, value=value):
                 changed = session.set(name, value)
@@ -166,20 +182,22 @@ class Service:
             case Shown.QUERIES:
                 return showing.show_queries(self.snapshot, self._status)
 
-    def _explain(self, subject: Statement | str, session: Session) -> list[str]:
+    def _explain(self, subject: Statement | str, session: Session, asker: Asker) -> list[str]:
         match subject:
             case str():
-                return self._explain_query(subject)
+                return self._explain_query(subject, asker)
             case Select():
-                return [*choosing.explain(self._ports.engines, subject, self.snapshot, session)]
+                engines = self._ports.engines
+                return [*choosing.explain(engines, subject, self.snapshot, session, asker)]
             case CreateAs() | InsertSelect():
-                plan = self._ports.runner.plan(subject, self.snapshot, session)
+                self._require_sources(subject)
+                plan = self._ports.runner.plan(subject, self.snapshot, session, asker)
                 return ["Engine: spark", *plan.text.splitlines()]
             case _:
                 word = subject.text.split(maxsplit=1)[0].upper()
                 raise CatalogError(f"{word} is done by the server: there is no plan to explain")
 
-    def _explain_query(self, query_id: str) -> list[str]:
+    def _explain_query(self, query_id: str, asker: Asker) -> list[str]:
         snapshot = self.snapshot
         found = {each.lower(): query for each, query in snapshot.queries.items()}
         query = found.get(query_id.lower())
@@ -188,7 +206,7 @@ class Service:
             raise CatalogError(f"there is no query {query_id}{close}")
         (statement,) = parse(query.statement)
         assert isinstance(statement, CreateAs | InsertSelect)
-        plan = self._ports.runner.plan(statement, snapshot, Session(query.settings))
+        plan = self._ports.runner.plan(statement, snapshot, Session(query.settings), asker)
         return [
             f"Query: {query.id} ({query.desired})",
             f"Statement: {showing.in_one_line(query.statement)}",
@@ -216,11 +234,12 @@ class Service:
         while not self._opened.wait(OPENING_POLL_SECONDS):
             asker.check()
         with self._changing:
-            command = self._command(statement, session)
+            command = self._command(statement, session, asker)
             decision = self._catalog.decide(command, self._now_ms())
             if isinstance(statement, InsertSelect):
                 # What cannot be run is not recorded.
-                self._ports.runner.plan(statement, self.snapshot, session)
+                self._require_sources(statement)
+                self._ports.runner.plan(statement, self.snapshot, session, asker)
             for effect in decision.before:
                 self._perform(effect)
             if decision.records:
@@ -231,14 +250,16 @@ class Service:
                 self._snapshot = self._catalog.snapshot()
             return decision.message + self._do_after(decision)
 
-    def _command(self, statement: Statement, session: Session) -> commands.CatalogCommand:
+    def _command(
+        self, statement: Statement, session: Session, asker: Asker
+    ) -> commands.CatalogCommand:
         match statement:
             case CreateSource():
                 relation = relation_of(statement)
                 return commands.Declare(relation, statement.text, statement.if_not_exists)
             case CreateAs():
                 return commands.CreateAsCommand(
-                    self._sink_of(statement, session),
+                    self._sink_of(statement, session, asker),
                     statement.text,
                     tuple(each.name for each in statement.query.tables),
                     dict(session.values),
@@ -258,12 +279,30 @@ class Service:
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")
 
-    def _sink_of(self, statement: CreateAs, session: Session) -> Relation:
+    def _require_sources(self, statement: CreateAs | InsertSelect) -> None:
+        """Refuse what is not declared before Spark is asked, which may have to be started."""
+        for use in statement.query.tables:
+            if self.snapshot.find(use.name) is not None:
+                continue
+            what = f"there is no stream or table {use.name}"
+            if close := close_matches(use.name, [each.name for each in self.snapshot.relations()]):
+                raise CatalogError(what + close)
+            if any(each.name == use.name for each in self._ports.cluster.topics()):
+                what = f"{use.name} is a topic, and no stream or table yet"
+            raise CatalogError(f"{what}: declare it with CREATE STREAM or CREATE TABLE")
+
+    def _close_to(self, name: str) -> str:
+        """Return which names of relations and topics are like one."""
+        topics = [each.name for each in self._ports.cluster.topics()]
+        return close_matches(name, [*(each.name for each in self.snapshot.relations()), *topics])
+
+    def _sink_of(self, statement: CreateAs, session: Session, asker: Asker) -> Relation:
         found = self.snapshot.find(statement.name)
         if found is not None:
             # It is refused, or left as it is: nobody needs to understand the query for that.
             return replace(found, kind=statement.kind)
-        plan = self._ports.runner.plan(statement, self.snapshot, session)
+        self._require_sources(statement)
+        plan = self._ports.runner.plan(statement, self.snapshot, session, asker)
         said = statement.properties
         return Relation(
             statement.name,
@@ -271,9 +310,11 @@ class Service:
             said.topic or statement.name,
             plan.columns,
             said.format or "json",
-            said.event_time or plan.event_time,
-            said.watermark or plan.watermark,
+            plan.event_time,
+            plan.watermark,
             said.partitions,
+            plan.event_time_unit,
+            said.on_error or FAIL,
         )
 
     def _do_after(self, decision: CatalogDecision) -> str:
@@ -303,5 +344,7 @@ class Service:
                 ports.runner.stop(query_id)
             case DeleteCheckpoint(query):
                 ports.runner.delete_checkpoint(query)
+            case DeleteLetters(definition):
+                ports.runner.delete_letters(definition)
             case DeleteTopic(name):
                 ports.cluster.delete_topic(name)

@@ -12,7 +12,7 @@ from moldau.pipelines.sql.catalog.definitions import (
     folded,
 )
 from moldau.pipelines.sql.language.names import close_matches
-from moldau.pipelines.sql.ports import ResultRow, RunStatus, TopicSummary
+from moldau.pipelines.sql.ports import ResultRow, RunState, RunStatus, TopicSummary
 from moldau.pipelines.sql.relations import Relation, RelationKind
 
 Ask = Callable[[str], RunStatus]
@@ -53,6 +53,8 @@ def show_queries(snapshot: CatalogSnapshot, ask: Ask) -> StatementAnswer:
         "state": "string",
         "sink": "string",
         "lag": "bigint",
+        "skipped": "bigint",
+        "dead_lettered": "bigint",
         "last_error": "string",
         "statement": "string",
     }
@@ -63,8 +65,17 @@ def show_queries(snapshot: CatalogSnapshot, ask: Ask) -> StatementAnswer:
 def _query_row(query: PersistentQuery, ask: Ask) -> ResultRow:
     status = ask(query.id) if query.is_running else None
     state = query.desired if status is None else status.state
-    lag, error = (None, None) if status is None else (status.lag, status.last_error)
-    return (query.id, str(state), query.sink, lag, error, in_one_line(query.statement))
+    known = RunStatus(RunState.RESTING) if status is None else status
+    return (
+        query.id,
+        str(state),
+        query.sink,
+        known.lag,
+        known.skipped,
+        known.dead_lettered,
+        known.last_error,
+        in_one_line(query.statement),
+    )
 
 
 def describe(
@@ -98,8 +109,11 @@ def _properties(snapshot: CatalogSnapshot, definition: Definition) -> Iterator[R
     yield ("format", relation.format)
     if relation.event_time is not None:
         yield ("event_time", relation.event_time)
+    if relation.event_time_unit is not None:
+        yield ("event_time_unit", relation.event_time_unit)
     if relation.watermark is not None:
         yield ("watermark", relation.watermark)
+    yield ("on_error", relation.on_error)
     created = datetime.fromtimestamp(definition.created_ms / 1000, UTC)
     yield ("created", f"{created:%Y-%m-%d %H:%M:%S} UTC")
     yield ("statement", in_one_line(definition.statement))

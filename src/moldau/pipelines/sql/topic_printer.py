@@ -9,6 +9,7 @@ from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.statements import Print
 from moldau.pipelines.sql.ports import Result, ResultColumn, ResultRow
 from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
+from moldau.pipelines.sql.topic_spans import assign_topic
 
 POLL_MS: Final = 250
 """How soon it is noticed that nobody reads any more."""
@@ -29,13 +30,13 @@ class TopicPrinter:
         self._servers = servers
 
     def print_topic(self, statement: Print, session: Session, asker: Asker) -> Result:
-        """Begin to show them; `KafkaError` if there is no such topic."""
+        """Begin to show them; `NoTopicError` if there is no such topic."""
         reset = "earliest" if statement.from_beginning else session.get(AUTO_OFFSET_RESET)
         consumer = Consumer(
             self._servers, auto_offset_reset=reset, isolation_level="read_committed"
         )
         try:
-            consumer.assign_topics(statement.topic)
+            assign_topic(consumer, statement.topic)
             # Where `latest` is must not depend on when somebody takes the first rows.
             for place in consumer.assignment:
                 consumer.position(place)

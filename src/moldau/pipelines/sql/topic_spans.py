@@ -20,6 +20,15 @@ POLICY: Final = "cleanup.policy"
 LAG: Final = "min.compaction.lag.ms"
 
 
+class NoTopicError(PipelineError):
+    """A name that nothing has; whoever knows all names says which is like it."""
+
+    def __init__(self, name: str, close: str = "") -> None:
+        there = close or ": SHOW TOPICS lists what is there"
+        super().__init__(f"there is no stream, table or topic {name}{there}")
+        self.name = name
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetSpan:
     """Offsets of one partition, from `start` up to and without `end`."""
@@ -38,9 +47,7 @@ def assign_topic(consumer: Consumer, topic: str) -> list[TopicPartition]:
         consumer.assign_topics(topic)
     except KafkaError as error:
         if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise PipelineError(
-                f"there is no stream, table or topic {topic}: SHOW TOPICS lists what is there"
-            ) from None
+            raise NoTopicError(topic) from None
         raise
     return sorted(consumer.assignment)
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from moldau.kernel.durations import Duration
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.errors import OptionError, PipelineError
-from moldau.pipelines.session import get_session
+from moldau.pipelines.session import find_loss, get_session
 from moldau.pipelines.streams.aggregates import aggregate
 from moldau.pipelines.streams.checkpoints import Checkpoints, check_name
 from moldau.pipelines.streams.committing import Committer
@@ -32,6 +32,7 @@ from moldau.pipelines.streams.sources import (
     ClusterOptions,
     check_format,
     check_metadata,
+    find_epoch,
     load_rows,
     read_key,
     with_event_time,
@@ -44,6 +45,7 @@ from moldau.pipelines.streams.starting import (
 )
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
+from moldau.pipelines.streams.waves import find_feeders
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -138,6 +140,7 @@ class App:
         key: str | None = None,
         format: str = "json",  # noqa: A002 - as Spark calls it
         event_time: str | None = None,
+        event_time_unit: str | None = None,
         watermark: str | None = None,
         on_error: OnError | None = None,
         starting: str = "earliest",
@@ -149,16 +152,21 @@ class App:
         Its columns are those of `key`, as in `"user string"`, those of the value, and with
         `metadata` where the record is: `_topic`, `_partition`, `_offset`, `_timestamp`, `_headers`,
         or those of them that it names, without the dash: `metadata=["timestamp"]`.
-        A new query begins at `starting`: earliest, latest, or milliseconds since 1970.
+        A new query begins at `starting`: earliest, latest, or milliseconds since 1970. The column
+        `event_time` is a timestamp, or a bigint that counts since 1970 in `event_time_unit` (s, ms,
+        us or ns; ms if it is not said), of which a timestamp is made.
         """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, starting, options)
+        source = replace(source, epoch=find_epoch(source, event_time, event_time_unit))
         columns = check_metadata(metadata)
         needed = (*columns, *time_columns(columns, self._run))
         rows = load_rows(spark, self._cluster, source, self._run, needed)
-        timed = with_event_time(rows, event_time, watermark)
+        is_epoch = source.epoch is not None
+        timed = with_event_time(rows, event_time, watermark, is_epoch=is_epoch)
         if self._run.is_test:
-            timed = without_time_records(timed, event_time, columns)
+            time = event_time if watermark is not None else None
+            timed = without_time_records(timed, time, columns)
         self._sources.append(replace(source, event_time=event_time))
         return timed
 
@@ -186,20 +194,28 @@ class App:
         check_format(source)
         return source
 
-    def table(
+    def table(  # noqa: PLR0913 - as in stream
         self,
         topic: str,
         key: str,
         schema: str | StructType | None = None,
         *,
         format: str = "json",  # noqa: A002 - as Spark calls it
+        event_time: str | None = None,
+        event_time_unit: str | None = None,
         on_error: OnError | None = None,
+        metadata: bool | Sequence[str] = False,
         options: Mapping[str, object] | None = None,
     ) -> Table:
-        """Return a topic of which the latest value of each key counts, to look at or to join."""
+        """Return a topic of which the latest value of each key counts, to look at or to join.
+
+        A bigint that `event_time` names becomes a timestamp, and `metadata` adds columns of the
+        record to the value's, as in `stream`.
+        """
         spark = self.spark  # Schemas are parsed by it.
         source = self._source(topic, schema, key, format, on_error, options=options)
-        table = TopicTable(spark, self._cluster, source)
+        source = replace(source, epoch=find_epoch(source, event_time, event_time_unit))
+        table = TopicTable(spark, self._cluster, source, check_metadata(metadata))
         self._sources.append(source)
         self._tables.append(table)
         return table
@@ -281,8 +297,8 @@ class App:
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
-        `group` is told how far it has come, if not `moldau-NAME`. `written` is for rows that are
-        encoded already.
+        `group` is told how far it has come, if not `moldau-APP:NAME`. `written` is for rows that
+        are encoded already.
         """
         keys = [key] if isinstance(key, str) else list(key or ())
         if isinstance(rows, Table):
@@ -344,23 +360,31 @@ class App:
         """Start all queries and return at once; `once` reads what is there and ends."""
         if not self.queries:
             raise PipelineError(f"app {self.name} has no queries: declare some with app.to")
+        if once:
+            _check_independent(self.queries)
         return [self.start_query(query, once=once) for query in self.queries]
 
     def stop(self) -> None:
-        """Stop the queries that run; the session stays."""
+        """Stop the queries that run; the session stays, if it is not lost already."""
         for query in self._running.values():
-            query.stop()
+            try:
+                query.stop()
+            except Exception as error:
+                if find_loss(self._spark, error) is None:
+                    raise
         self._committer.finish()
         self._running.clear()
 
     def run(self, *, once: bool = False) -> None:
-        """Run all queries until they end or somebody stops them, and start again those that fail.
+        """Run all queries until they end or are stopped, and start again those that fail.
 
         This is for a program's end: where a query was given up, the program exits with 1.
         """
-        # It knows apps, and not the other way round but here.
+        # They know apps, and not the other way round but here.
+        from moldau.pipelines.supervision.app_file import stop_if_loading  # noqa: PLC0415
         from moldau.pipelines.supervision.run import run_app  # noqa: PLC0415
 
+        stop_if_loading()
         try:
             is_fine = run_app(self, once=once)
         except PipelineError as error:
@@ -378,6 +402,16 @@ def _file_of(frame: FrameType | None) -> str | None:
     if caller is None or caller.f_code.co_name != "<module>":
         return None
     return caller.f_code.co_filename
+
+
+def _check_independent(queries: Sequence[Query]) -> None:
+    """Refuse queries that would read what is not written yet, and end."""
+    for name, feeders in find_feeders(queries).items():
+        if feeders:
+            raise PipelineError(
+                f"start(once=True): query {name} reads what {min(feeders)} writes, and would end "
+                "before that is there; app.run(once=True) runs one behind the other"
+            )
 
 
 def _check_on_error(on_error: OnError) -> OnError:

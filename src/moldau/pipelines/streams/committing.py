@@ -4,10 +4,12 @@ import json
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
+from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.pipelines.connector.cluster_offsets import CommitWarning
 from moldau.pipelines.connector.offsets import Offsets, from_json
 
@@ -20,9 +22,48 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class FormerGroup:
+    """The group that was told of a query when groups had no app in their names.
+
+    Apps with a query of the same name shared it. It was this query's if it has come as far as the
+    query itself, and is deleted then, so that no lag grows where nothing is committed any more.
+    """
+
+    query_name: str
+    went_on_from: Offsets
+    """Where the query stood when it was started; empty if it begins."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"moldau-{self.query_name}"
+
+    def hand_over(self, admin: Admin, group: str) -> None:
+        """Delete its offsets, if they were this query's; `group` has them now."""
+        told = {
+            place: at.offset
+            for place, at in admin.list_group_offsets(self.name).items()
+            if isinstance(at, OffsetAndMetadata)
+        }
+        if not told or not self.went_on_from:
+            return
+        if any(told.get(place) != offset for place, offset in self.went_on_from.items()):
+            words = (
+                f"group {self.name} stays as it is, as another app may use it: "
+                f"query {self.query_name} is told of by {group} now"
+            )
+            warnings.warn(words, CommitWarning, stacklevel=2)
+        elif told.keys() == self.went_on_from.keys():
+            admin.delete_groups([self.name])
+        else:
+            admin.delete_group_offsets(self.name, self.went_on_from)
+
+
 class CommittingApp(Protocol):
     """What is to be known of an app."""
 
+    name: str
     checkpoints: "Checkpoints"
 
     @property
@@ -30,24 +71,26 @@ class CommittingApp(Protocol):
         """The settings of its clients, by Kafka's names."""
 
 
-def group_of(query_name: str) -> str:
-    """Return the group that is told of a query."""
-    return f"moldau-{query_name}"
+def group_of(app_name: str, query_name: str) -> str:
+    """Return the group that is told of a query: no name of an app or a query has a colon."""
+    return f"moldau-{app_name}:{query_name}"
 
 
-def offsets_of(progress: Mapping[str, Any]) -> Offsets:
-    """Return up to where a batch has read; the lower place where two sources read one topic."""
+def offsets_of(progress: Mapping[str, Any], end: str = "endOffset") -> Offsets:
+    """Return up to where a batch has read; the lower place where two sources read one topic.
+
+    With `startOffset` it is from where on; nothing for a query that begins.
+    """
     lowest: Offsets = {}
     for source in progress["sources"]:
-        for place, offset in _end_of(source).items():
+        for place, offset in _read_offsets(source.get(end)).items():
             lowest[place] = min(offset, lowest.get(place, offset))
     return lowest
 
 
-def _end_of(source: Mapping[str, Any]) -> Offsets:
-    end = source.get("endOffset")
+def _read_offsets(value: Any) -> Offsets:
     # As text or as what it says: that depends on the version and on Connect.
-    nested = json.loads(end) if isinstance(end, str) else end
+    nested = json.loads(value) if isinstance(value, str) else value
     try:
         return from_json(nested or {})
     except (AttributeError, TypeError, ValueError):
@@ -56,7 +99,12 @@ def _end_of(source: Mapping[str, Any]) -> Offsets:
 
 
 def commit_progress(
-    app: CommittingApp, query_name: str, group: str, progress: Mapping[str, Any]
+    app: CommittingApp,
+    query_name: str,
+    group: str,
+    progress: Mapping[str, Any],
+    *,
+    former: FormerGroup | None = None,
 ) -> None:
     """Commit what a batch has read; a warning if that fails, as nothing is lost by it."""
     app.checkpoints.note_started(query_name)
@@ -65,8 +113,11 @@ def commit_progress(
         return
     try:
         with Admin(config=dict(app.client_config)) as admin:
+            is_first = former is not None and not admin.list_group_offsets(group)
             answers = admin.alter_group_offsets(group, offsets)
-        failed: ClientError | None = next(filter(None, answers.values()), None)
+            failed: ClientError | None = next(filter(None, answers.values()), None)
+            if former is not None and is_first and failed is None:
+                former.hand_over(admin, group)
     except ClientError as error:
         failed = error
     if failed is not None:
@@ -84,15 +135,15 @@ class Committer:
     def __init__(self, app: CommittingApp) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._watched: dict[str, tuple[str, StreamingQuery]] = {}
-        self._committed: dict[str, tuple[str, int]] = {}
+        self._watched: dict[str, tuple[Query, StreamingQuery]] = {}
+        self._committed: dict[str, tuple[str, Offsets]] = {}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def watch(self, query: "Query", started: "StreamingQuery") -> None:
         """Begin with a query that was started."""
         with self._lock:
-            self._watched[query.name] = query.group or group_of(query.name), started
+            self._watched[query.name] = query, started
             if self._thread is None:
                 self._stopping.clear()
                 self._thread = threading.Thread(
@@ -118,19 +169,28 @@ class Committer:
 
     def _look(self, names: Iterable[str]) -> None:
         for name in names:
-            group, started = self._watched[name]
-            progress = _last_progress(started)
-            if progress is None:
+            query, started = self._watched[name]
+            last = _find_progress(started, -1)
+            if last is None:
                 continue
-            batch = progress["runId"], progress["batchId"]
-            if self._committed.get(name) != batch:
-                commit_progress(self._app, name, group, progress)
-                self._committed[name] = batch
+            # Not its number: that was told before, while there was no batch yet.
+            place, before = (last["runId"], offsets_of(last)), self._committed.get(name)
+            if before == place:
+                continue
+            former = None
+            if query.group is None and before is None:
+                first = _find_progress(started, 0) or last
+                former = FormerGroup(name, offsets_of(first, "startOffset"))
+            group = query.group or group_of(self._app.name, name)
+            commit_progress(self._app, name, group, last, former=former)
+            self._committed[name] = place
 
 
-def _last_progress(query: "StreamingQuery") -> Mapping[str, Any] | None:
+def _find_progress(query: "StreamingQuery", place: int) -> Mapping[str, Any] | None:
+    """Return what Spark has told of a batch, the last or the first that it still knows."""
     try:
-        progress = query.lastProgress
+        # All of them take a while: Spark keeps a hundred.
+        progress = query.lastProgress if place < 0 else query.recentProgress[place]
     except Exception:  # noqa: BLE001 - a session that was stopped says so in many ways
         return None
     return None if progress is None else json.loads(progress.json)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.streams.plan_text import SparkPlan
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Source:
     starting: str
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of the connector, such as `maxOffsetsPerTrigger`."""
+    epoch: Epoch | None = None
+    """The column of the value that counts since 1970, and is a timestamp once it is decoded."""
     event_time: str | None = field(default=None, compare=False)
     """The column that the watermark goes by: what is done with rows, not which they are."""
 

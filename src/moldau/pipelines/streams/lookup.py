@@ -14,6 +14,7 @@ from moldau.pipelines.connector.planning import OffsetRange
 from moldau.pipelines.connector.reading import read_range
 from moldau.pipelines.connector.source_options import read_source_options
 from moldau.pipelines.decoding.decoder import in_one_line
+from moldau.pipelines.decoding.epoch_decoder import EpochDecoder
 from moldau.pipelines.decoding.formats import make_decoder
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.streams.declared import Source
@@ -97,8 +98,13 @@ class Lookup:
     def _decode(self, data: bytes) -> dict[str, Any]:
         source = self._source
         if source.value_format == "json":
-            return read_json(data, self._value)
-        decoded = make_decoder(source.value_format, source.value_schema).decode(pa.array([data]))
+            return read_json(data, self._value, source.epoch)
+        decoder = make_decoder(source.value_format, source.value_schema)
+        if source.epoch is not None:
+            has_fields = pa.types.is_struct(decoder.arrow_type)
+            field = source.epoch.column if has_fields else None
+            decoder = EpochDecoder(decoder, source.epoch.unit, field)
+        decoded = decoder.decode(pa.array([data]))
         for reason in decoded.reasons.values():
             raise ValueError(reason)
         value = decoded.values[0].as_py()

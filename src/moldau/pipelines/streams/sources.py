@@ -7,14 +7,26 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
-from moldau.pipelines.connector.options import SERVERS
+from moldau.pipelines.connector.decoding_options import read_decoding
+from moldau.pipelines.connector.options import SERVERS, Options
 from moldau.pipelines.connector.source_options import read_source_options
+from moldau.pipelines.decoding.batches import REASON
 from moldau.pipelines.decoding.batches import OnDecodingError as DecodeErrors
+from moldau.pipelines.decoding.decode_counts import Counted, count_undecodable, leave_out
+from moldau.pipelines.decoding.epochs import UNIT_DEFAULT, UNITS, Epoch
 from moldau.pipelines.decoding.formats import FORMATS
 from moldau.pipelines.decoding.json_columns import decode_json
-from moldau.pipelines.decoding.spark_types import words_of
+from moldau.pipelines.decoding.spark_types import spark_type, words_of
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.run_options import RunOptions
@@ -145,6 +157,7 @@ def load_records(
 ) -> DataFrame:
     """Return a topic's records with these columns, key and value decoded: a stream or a batch."""
     json_schemas = _json_schemas(source)
+    counted = _counted(source, errors)
     needed = list(columns)
     if json_schemas and errors == "fail":
         needed += [name for name in PLACE if name not in needed]
@@ -156,7 +169,7 @@ def load_records(
         "subscribe": source.topic,
         "columns": ",".join(needed),
         **_start(source.starting if run.begin_ms is None else str(run.begin_ms)),
-        **_decoding(source, "mark" if json_schemas and errors == "only" else errors),
+        **_decoding(source, _worker_errors(errors, counted, has_json=bool(json_schemas))),
         **source.options,
     }
     # Asked here, what is wrong is one line; asked by Spark, it is a trace of two languages.
@@ -165,7 +178,31 @@ def load_records(
     rows = reader.format("moldau").options(**options).load()
     if is_bounded:
         rows = rows.filter(_is_within(run))
-    return decode_json(rows, json_schemas, errors) if json_schemas else rows
+    if json_schemas:
+        epoch = source.epoch if "value" in json_schemas else None
+        return decode_json(rows, json_schemas, errors, epoch=epoch, counted=counted)
+    # Further options of the source may have the worker do something else.
+    if counted is None or REASON.name not in rows.columns:
+        return rows
+    return count_undecodable(rows, counted) if errors == "only" else leave_out(rows, counted)
+
+
+def _counted(source: Source, errors: DecodeErrors) -> Counted | None:
+    """Return what records that do not decode are counted as: nothing where they are an error."""
+    if errors == "fail":
+        return None
+    is_letter = source.on_error == "dead-letter"
+    return Counted("dead_lettered" if is_letter else "skipped", source.topic)
+
+
+def _worker_errors(
+    errors: DecodeErrors, counted: Counted | None, *, has_json: bool
+) -> DecodeErrors:
+    """Return what the source's worker does with records that it cannot decode."""
+    if errors == "only":
+        return "mark" if has_json else "only"
+    # What is to be counted is left out by Spark, behind the worker.
+    return errors if counted is None else "note"
 
 
 def _start(starting: str) -> dict[str, str]:
@@ -211,6 +248,10 @@ def _decoding(source: Source, errors: DecodeErrors) -> dict[str, str]:
         options["value.format"] = source.value_format
         if source.value_schema is not None:
             options["value.schema"] = source.value_schema
+        if source.epoch is not None:
+            has_fields = source.value_format in WITH_SCHEMA
+            field = f"{source.epoch.column} " if has_fields else ""
+            options["value.epoch"] = f"{field}{source.epoch.unit}"
     return options
 
 
@@ -229,9 +270,46 @@ def _value_columns(decoded: DataFrame) -> list[Column]:
     return [F.col("value.*" if is_struct else "value")]
 
 
-def with_event_time(rows: DataFrame, event_time: str | None, watermark: str | None) -> DataFrame:
+def find_epoch(source: Source, event_time: str | None, unit: str | None) -> Epoch | None:
+    """Return the column of the time, if that is a bigint of the value; None if it is no number."""
+    if unit is not None and unit not in UNITS:
+        raise OptionError(f"event_time_unit={unit}: {', '.join(UNITS)} are allowed")
+    if event_time is None:
+        if unit is not None:
+            raise OptionError(
+                f"event_time_unit={unit}: it is about the column of event_time; give both"
+            )
+        return None
+    kind = _value_types(source).get(event_time)
+    if kind == LongType():
+        return Epoch(event_time, unit or UNIT_DEFAULT)
+    if unit is None:
+        return None
+    what = "no column of the value" if kind is None else kind.simpleString()
+    raise OptionError(
+        f"event_time_unit={unit}: event_time={event_time} is {what}, and only a bigint of the "
+        "value has a unit; declare it as bigint, or leave event_time_unit out"
+    )
+
+
+def _value_types(source: Source) -> dict[str, DataType]:
+    """Return the columns that values have before numbers become times."""
+    if source.value_format == "json":
+        schema = source.value_schema
+        found = StructType() if schema is None else parse_schema("schema", schema)
+    else:
+        decoder = read_decoding(Options(_decoding(source, "fail") | dict(source.options))).value
+        kind = BinaryType() if decoder is None else spark_type(decoder.arrow_type)
+        found = kind if isinstance(kind, StructType) else StructType([StructField("value", kind)])
+    return {each.name: each.dataType for each in found.fields}
+
+
+def with_event_time(
+    rows: DataFrame, event_time: str | None, watermark: str | None, *, is_epoch: bool = False
+) -> DataFrame:
     """Return rows whose time Spark knows, and how late they may be."""
-    if event_time is None and watermark is None:
+    # That a number is a time is worth saying also of rows that are never late.
+    if watermark is None and (event_time is None or is_epoch):
         return rows
     if event_time is None or watermark is None:
         raise OptionError("event_time and watermark belong together: give both, or neither")
@@ -240,7 +318,8 @@ def with_event_time(rows: DataFrame, event_time: str | None, watermark: str | No
     found = rows.schema[event_time].dataType
     if not isinstance(found, TimestampType | TimestampNTZType):
         raise OptionError(
-            f"event_time={event_time} is {found.simpleString()}: declare it as timestamp"
+            f"event_time={event_time} is {found.simpleString()}: declare it as timestamp, or as a "
+            f"bigint of the value with event_time_unit ({', '.join(UNITS)})"
         )
     try:
         return rows.withWatermark(event_time, watermark)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
 from moldau.pipelines.errors import PipelineError
@@ -85,17 +85,27 @@ class Table(ABC):
 class TopicTable(Table):
     """A topic as a table."""
 
-    def __init__(self, spark: SparkSession, cluster: ClusterOptions, source: Source) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        cluster: ClusterOptions,
+        source: Source,
+        metadata: Sequence[str] = (),
+    ) -> None:
+        """`metadata` are columns of records that are the value's last, with a dash before them."""
         if source.key_schema is None:
             raise PipelineError(
                 f'topic {source.topic}: a table needs a key; name its columns: key="id string"'
             )
         self._spark = spark
         self._cluster = cluster
+        self._metadata = metadata
         # Half a table is none, wherever the streams beside it begin.
         self._source = replace(source, starting="earliest")
         self.topic = source.topic
         self.format = source.value_format
+        self.epoch = source.epoch
+        """The column that is a number since 1970 in records, and a timestamp here."""
         rows = self.changed_rows().schema
         value = rows[VALUE].dataType
         assert isinstance(value, StructType)
@@ -138,18 +148,27 @@ class TopicTable(Table):
     def _load(self, *, is_batch: bool) -> DataFrame:
         source = self._source
         errors = decode_errors(source)
-        wanted = ("key", "value", "partition", "offset", "timestamp")
+        wanted = dict.fromkeys(("key", "value", "partition", "offset", "timestamp"))
+        wanted |= dict.fromkeys(self._metadata)
         records = load_records(
-            self._spark, self._cluster, source, RunOptions(), errors, wanted, is_batch=is_batch
+            self._spark, self._cluster, source, RunOptions(), errors, [*wanted], is_batch=is_batch
         )
-        value = F.col("value")
-        if not isinstance(records.schema["value"].dataType, StructType):
-            value = F.when(value.isNotNull(), F.struct(value))
+        value = self._value(records.schema["value"].dataType)
         time = F.unix_micros("timestamp").alias("timestamp_us")
         place = F.struct("partition", "offset", time).alias(PLACE)
         # A record without a key is of no row, as in Kafka Streams.
         keyed = records.filter(F.col("key").isNotNull())
         return keyed.select(*key_columns(source), place, value.alias(VALUE))
+
+    def _value(self, kind: DataType) -> Column:
+        """Return a record's value as a struct, with columns of the record that are asked for."""
+        value = F.col("value")
+        names = kind.names if isinstance(kind, StructType) else None
+        if names is not None and not self._metadata:
+            return value
+        fields = [value] if names is None else [value[name].alias(name) for name in names]
+        added = [F.col(name).alias(f"_{name}") for name in self._metadata]
+        return F.when(value.isNotNull(), F.struct(*fields, *added))
 
 
 def check_names(where: str, taken: Sequence[str], added: Sequence[str]) -> None:

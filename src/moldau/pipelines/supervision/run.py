@@ -3,12 +3,16 @@
 import os
 import sys
 import time
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import PipelineError, RetriableError
+from moldau.pipelines.session import find_loss
+from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.streams.run_options import current_run_options
-from moldau.pipelines.supervision.failures import Failure
+from moldau.pipelines.streams.waves import find_feeders
+from moldau.pipelines.supervision.app_file import declare_again
+from moldau.pipelines.supervision.failures import Failure, failure_of
 from moldau.pipelines.supervision.progress import QueryStatus
 from moldau.pipelines.supervision.run_folder import RunFolder, run_folder_of
 from moldau.pipelines.supervision.signals import stop_on_signals
@@ -27,26 +31,73 @@ def run_app(
     *,
     once: bool = False,
     queries: Collection[str] = (),
+    declare: Callable[[], "App"] | None = None,
 ) -> bool:
     """Run an app's queries, or some; return whether none was given up.
 
-    `once` reads what is there, and ends.
+    `once` reads what is there, and ends: a query runs behind those that write what it reads.
+    `declare` makes the app again, for another session; if it is missing, the app's file does.
     """
-    chosen = choose_queries(app, queries)
-
-    def start(name: str) -> "StreamingQuery":
-        return app.start_query(chosen[name], once=once)
-
+    declared = DeclaredApp(app, queries, declare or (lambda: declare_again(app)), once=once)
     folder = run_folder_of(app.checkpoints.local_folder, current_run_options().into)
     told = _Recorded(app, folder, audience or Complaints())
-    supervisor = Supervisor(chosen, start, told, once=once)
+    feeders = find_feeders(declared.queries.values()) if once else None
+    supervisor = Supervisor(declared.queries, declared, told, feeders=feeders)
     # Queries have a session, so Spark's handler of signals is there, and ours takes its place.
     with folder.hold(app.name), stop_on_signals(supervisor.ask_to_stop):
         try:
             return supervisor.run()
         finally:
-            # Whatever was read last is committed now.
-            app.stop()
+            declared.stop()
+
+
+class DeclaredApp:
+    """The app that runs: after a session was lost, the same one, made again for the next."""
+
+    def __init__(
+        self,
+        app: "App",
+        wanted: Collection[str],
+        declare: Callable[[], "App"],
+        *,
+        once: bool,
+    ) -> None:
+        self._app = app
+        self._wanted = wanted
+        self._declare = declare
+        self._once = once
+        self.queries = choose_queries(app, wanted)
+
+    def start_query(self, name: str) -> "StreamingQuery":
+        """Start a query."""
+        return self._app.start_query(self.queries[name], once=self._once)
+
+    def find_loss(self, error: Exception | None = None) -> Exception | None:
+        """Return why the session is gone, None while it is there."""
+        return find_loss(self._app.spark, error)
+
+    def reopen(self) -> None:
+        """Make the app again, which opens a session."""
+        self._app.stop()
+        try:
+            app = self._declare()
+        except PipelineError as error:
+            cause = error.__cause__
+            if cause is None or failure_of(cause).is_final:
+                raise
+            # A file that ran before may do so again, as soon as there are brokers, for instance.
+            raise find_loss(None, cause) or RetriableError(str(error)) from cause
+        queries = choose_queries(app, self._wanted)
+        if missing := sorted(self.queries.keys() - queries.keys()):
+            raise PipelineError(
+                f"app {app.name} was made again, and has no query {missing[0]} any more: "
+                "start the program again"
+            )
+        self._app, self.queries = app, queries
+
+    def stop(self) -> None:
+        """Stop what runs, and commit what was read last."""
+        self._app.stop()
 
 
 def choose_queries(app: "App", wanted: Collection[str]) -> "dict[str, Query]":
@@ -87,7 +138,7 @@ class _Recorded:
     def __init__(self, app: "App", folder: RunFolder, audience: Audience) -> None:
         self._folder = folder
         self._audience = audience
-        self._run = {
+        self._run: dict[str, Any] = {
             "app": app.name,
             "bootstrap": app.bootstrap,
             "checkpoints": app.checkpoints.base,
@@ -98,7 +149,8 @@ class _Recorded:
         self.explain = audience.explain
 
     def show(self, statuses: Sequence[QueryStatus]) -> None:
-        """Write how all queries are."""
-        queries = [status.to_json() for status in statuses]
+        """Write how all queries are, and which groups are told how far they have come."""
+        app = self._run["app"]
+        queries = [{**each.to_json(), "group": group_of(app, each.query)} for each in statuses]
         self._folder.write_status({**self._run, "queries": queries})
         self._audience.show(statuses)

@@ -74,3 +74,12 @@ def test_marked_records_all_come_as_they_are() -> None:
     assert [reason is None for reason in marked.column("reason").to_pylist()] == [True] + 3 * [
         False
     ]
+
+
+def test_all_records_may_be_decoded_with_reasons_where_they_are_not() -> None:
+    decoded = decode_batch(MIXED, INT, STRING, "note")
+    assert decoded.column("key").to_pylist() == [1, None, 3, None]
+    assert decoded.column("value").to_pylist() == ["one", "two", None, None]
+    reasons = decoded.column("reason").to_pylist()
+    assert [reason is None for reason in reasons] == [True, False, False, False]
+    assert decode_batch(GOOD, INT, STRING, "note").column("reason").null_count == len(GOOD)

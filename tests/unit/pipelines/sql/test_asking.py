@@ -1,6 +1,7 @@
 """Whoever asks, and goes."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,6 +31,30 @@ def test_whoever_comes_too_late_is_called_at_once() -> None:
     assert asker.wait(60)
     with pytest.raises(CancelledError):
         asker.check()
+
+
+def test_what_takes_long_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "NOTE_SECONDS", 0.01)
+    notes: list[str] = []
+    twice = threading.Event()
+
+    def note(line: str) -> None:
+        notes.append(line)
+        if len(notes) == 2:
+            twice.set()
+
+    asker = Asker(note=note)
+    with asker.working("Spark plans x"):
+        assert twice.wait(60)
+    assert set(notes) == {"Spark plans x (0 s so far)"}
+    notes.clear()
+    monkeypatch.setattr(asking, "NOTE_SECONDS", 60)
+    with asker.working("Spark plans y"):
+        pass
+    assert notes == [], "it was a moment"
+    with asker.working("Spark is starting", is_long=True):
+        assert notes == ["Spark is starting"]
+    assert notes[1].startswith("Spark is starting: done, after ")
 
 
 def test_an_engine_is_interrupted_until_it_hears_it() -> None:
@@ -62,7 +87,7 @@ def test_an_engine_that_is_done_is_left_alone() -> None:
 
 def test_progress_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(asking.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: now[0]))
     told: list[tuple[int, int | None]] = []
     asker = Asker(lambda done, total: told.append((done, total)))
     asker.progress(1)

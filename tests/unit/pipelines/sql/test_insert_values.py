@@ -30,6 +30,7 @@ CREATE STREAM s (id STRING KEY, a TINYINT, b BIGINT, c DOUBLE, d DECIMAL(6,2), e
   l TIMESTAMP_NTZ) WITH (topic='s')
 """)
 USERS = _relation("CREATE TABLE users (id BIGINT PRIMARY KEY, name STRING) WITH (topic='users')")
+CLICKS = _relation("CREATE STREAM c (id STRING KEY, at BIGINT) WITH (timestamp='at')")
 PAIRS = _relation("CREATE STREAM p (a STRING KEY, b INT KEY, c INT) WITH (topic='p')")
 
 
@@ -78,6 +79,24 @@ def test_a_record_can_be_given_a_time() -> None:
     assert record.timestamp_ms == 1_767_225_600_500
 
 
+def test_an_event_time_may_be_a_number() -> None:
+    records = _records(
+        CLICKS,
+        "INSERT INTO c VALUES ('a', 1767268800001), ('b', '2026-01-01 13:00:00+01:00'), "
+        "('c', NULL)",
+    )
+    assert [json.loads(each.value or b"")["at"] for each in records] == [
+        1767268800001,
+        1767268800000,
+        None,
+    ]
+    longs = _relation(
+        "CREATE STREAM c (at BIGINT) WITH (format='long', event_time='at', event_time_unit='s')"
+    )
+    (record,) = _records(longs, "INSERT INTO c VALUES (TIMESTAMP '1970-01-01 00:00:05')")
+    assert record.value == struct.pack(">q", 5)
+
+
 def test_a_key_of_several_columns_is_json() -> None:
     (record,) = _records(PAIRS, "INSERT INTO p VALUES ('x', 2, 3)")
     assert record == OutRecord(b'{"a":"x","b":2}', b'{"c":3}')
@@ -123,6 +142,12 @@ def test_plain_formats(name: str, kind: str, value: str, data: bytes | None) -> 
             ALL,
             "(k) VALUES (named_struct('z', 1))",
             "column k: z is no field of struct<x: int, y: string>: use named_struct",
+        ),
+        (CLICKS, "(at) VALUES ('noon')", "column at: 'noon' is no timestamp"),
+        (
+            CLICKS,
+            "(at) VALUES (253402300800000)",
+            "column at: 253402300800000 is not between the years 1 and 9999, in ms",
         ),
         (ALL, "(aa) VALUES (1)", "s has no column aa: did you mean a?"),
         (ALL, "(a, A) VALUES (1, 2)", "column A is there twice"),

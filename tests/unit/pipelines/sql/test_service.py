@@ -141,8 +141,9 @@ def test_an_insert_that_cannot_be_run_is_not_recorded(fakes: Fakes, service: Ser
     with pytest.raises(PipelineError, match="there is no stream or table nowhere"):
         _execute(service, "INSERT INTO nowhere SELECT * FROM nothing")
     assert fakes.runner.planned == planned
-    with pytest.raises(PipelineError, match="there is no nothing"):
+    with pytest.raises(PipelineError, match="there is no stream or table nothing: declare it"):
         _execute(service, "INSERT INTO enriched SELECT * FROM nothing")
+    assert fakes.runner.planned == planned
     assert service.snapshot == before
 
 
@@ -242,10 +243,27 @@ def test_before_the_service_is_ours_questions_are_answered_and_changes_wait(fake
             "EXPLAIN INSERT INTO orders VALUES (1)",
             "INSERT is done by the server: there is no plan to explain",
         ),
-        ("CREATE STREAM x AS SELECT * FROM nothing", "there is no nothing"),
+        (
+            "CREATE STREAM x AS SELECT * FROM nothing",
+            "there is no stream or table nothing: declare it with CREATE STREAM or CREATE TABLE",
+        ),
+        (
+            "CREATE STREAM x AS SELECT * FROM oders",
+            "there is no stream or table oders: did you mean Orders?",
+        ),
+        (
+            "EXPLAIN CREATE STREAM x AS SELECT * FROM undeclared",
+            (
+                "undeclared is a topic, and no stream or table yet: declare it with CREATE STREAM "
+                "or CREATE TABLE"
+            ),
+        ),
     ],
 )
-def test_what_is_not_there_is_named(service: Service, text: str, message: str) -> None:
+def test_what_is_not_there_is_named(
+    fakes: Fakes, service: Service, text: str, message: str
+) -> None:
+    fakes.cluster.records["undeclared"] = []
     _execute(service, ORDERS + ENRICHED)
     with pytest.raises(PipelineError) as caught:
         _execute(service, text)
@@ -257,7 +275,7 @@ def test_what_show_and_describe_say(fakes: Fakes, service: Service) -> None:
     insert = "INSERT INTO enriched SELECT id, amount\n  FROM orders;"
     _execute(service, insert + "TERMINATE INSERT_ENRICHED_3;")
     error = "spark: the broker is away; it starts again in 2.0 s"
-    fakes.runner.statuses["CTAS_TOTALS_2"] = RunStatus(RunState.WAITING, 12, error)
+    fakes.runner.statuses["CTAS_TOTALS_2"] = RunStatus(RunState.WAITING, 12, error, 3, 0)
     script = Path(__file__).with_name("show_and_describe.sql").read_text()
     parts = []
     for statement in parse(script):

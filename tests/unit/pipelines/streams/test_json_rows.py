@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.streams.json_rows import read_json
 
 SCHEMA = (
@@ -61,7 +62,8 @@ def test_fields_have_the_types_of_the_schema() -> None:
         b"null",
         b"\xff",
         b'{"at": "soon"}',
-        b'{"at": 5}',
+        b'{"at": 1767225600000}',
+        b'{"at": 1.5}',
         b'{"n": "x"}',
         b'{"n": 1.5}',
         b'{"n": true}',
@@ -73,3 +75,13 @@ def test_fields_have_the_types_of_the_schema() -> None:
 def test_what_is_not_of_the_schema_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="it is"):
         read_json(data, SCHEMA)
+
+
+def test_times_may_be_numbers() -> None:
+    assert read_json(b'{"at": 5}', SCHEMA)["at"] == datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)
+    time = datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=UTC)
+    assert read_json(b'{"at": 5}', SCHEMA, Epoch("at", "ms"))["at"] == time
+    assert read_json(b"{}", SCHEMA, Epoch("at", "ms"))["at"] is None
+    for data in (b'{"at": "2026-01-01T00:00:00Z"}', b'{"at": 253402300800000}'):
+        with pytest.raises(ValueError, match="it is not JSON of the schema"):
+            read_json(data, SCHEMA, Epoch("at", "ms"))

@@ -5,8 +5,22 @@ from typing import Any
 
 import pytest
 
-from moldau.pipelines.supervision.progress import is_idle, read_progress, status_of
-from moldau.pipelines.supervision.restarts import Ended, RestartState, Running, Starting, Waiting
+from moldau.pipelines.decoding.decode_counts import DecodeCounts
+from moldau.pipelines.supervision.progress import (
+    BatchSoFar,
+    RunTotals,
+    is_idle,
+    read_progress,
+    status_of,
+)
+from moldau.pipelines.supervision.restarts import (
+    Ended,
+    Held,
+    RestartState,
+    Running,
+    Starting,
+    Waiting,
+)
 
 
 def progress(**more: Any) -> dict[str, Any]:
@@ -61,6 +75,7 @@ def test_a_query_at_rest_keeps_what_its_last_batch_was() -> None:
 @pytest.mark.parametrize(
     ("state", "word", "reason", "retry_seconds"),
     [
+        (Held(("a", "b")), "held", "it waits for the end of a, b", None),
         (Starting(), "starting", None, None),
         (Running(1.0), "running", None, None),
         (Waiting(12.5, "away"), "waiting", "away", 2.5),
@@ -71,11 +86,43 @@ def test_a_query_at_rest_keeps_what_its_last_batch_was() -> None:
 def test_words_for_states(
     state: RestartState, word: str, reason: str | None, retry_seconds: float | None
 ) -> None:
-    row = status_of("totals", state, 10.0, restarts=2, late_rows=9).to_json()
+    totals = RunTotals(late_rows=9)
+    row = status_of("totals", state, 10.0, restarts=2, totals=totals).to_json()
     assert (row["state"], row["reason"], row["retry_seconds"]) == (word, reason, retry_seconds)
     assert (row["restarts"], row["late_rows"], row["batch"]) == (2, 9, None)
 
 
-def test_late_rows_are_those_of_the_whole_run() -> None:
-    last = read_progress(progress())
-    assert status_of("totals", Running(0), 0, late_rows=9, last=last).to_json()["late_rows"] == 9
+def test_what_is_of_the_whole_run() -> None:
+    observed = {"moldau.undecodable.skipped.0.t": {"records": 4}}
+    first = read_progress(progress(observedMetrics=observed))
+    last = read_progress(
+        progress(observedMetrics={"moldau.undecodable.dead_lettered.1.t": {"records": 1}})
+    )
+    totals = RunTotals().plus(first).plus(first).plus(last)
+    status = status_of("totals", Running(0), 0, totals=totals, last=last)
+    assert (status.skipped, status.dead_lettered) == (8, 1)
+    row = status.to_json()
+    assert {name: row[name] for name in ("rows_in", "rows_out", "late_rows")} == {
+        "rows_in": 40, "rows_out": 10, "late_rows": 9,
+    }  # fmt: skip
+    assert (row["batches"], row["total_rows_in"], row["total_rows_out"]) == (3, 120, 30)
+    assert (row["skipped"], row["dead_lettered"]) == (8, 1)
+    assert "decoding" not in row
+    uncounted = totals.plus(read_progress(progress(sink={"numOutputRows": -1})))
+    assert (uncounted.rows_out, uncounted.decoding) == (None, DecodeCounts(8, 1))
+
+
+def test_a_batch_that_is_under_way() -> None:
+    row = status_of("totals", Running(0), 0).to_json()
+    assert (row["phase"], row["batch_rows_so_far"], row["batch_tasks"]) == (None, None, None)
+    so_far = BatchSoFar(phase="Processing new data", rows=12, tasks_done=1, tasks=2)
+    row = status_of("totals", Running(0), 0, so_far=so_far).to_json()
+    assert (row["phase"], row["batch_rows_so_far"]) == ("Processing new data", 12)
+    assert (row["batch_tasks_done"], row["batch_tasks"]) == (1, 2)
+
+
+def test_the_size_of_a_state_is_that_of_its_files() -> None:
+    rocksdb = {"memoryUsedBytes": 70, "customMetrics": {"rocksdbSstFileSize": 9000}}
+    empty = {"memoryUsedBytes": 70, "customMetrics": {"rocksdbSstFileSize": 0}}
+    memory = {"memoryUsedBytes": 200, "customMetrics": {}}
+    assert read_progress(progress(stateOperators=[rocksdb, empty, memory])).state_bytes == 9200

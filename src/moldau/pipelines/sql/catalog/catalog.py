@@ -80,13 +80,22 @@ class DeleteCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteLetters:
+    """Forget how far the dead letters of a relation have come; those that are written stay."""
+
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteTopic:
     """Delete a topic with all that is in it."""
 
     name: str
 
 
-CatalogEffect: TypeAlias = EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | DeleteTopic
+CatalogEffect: TypeAlias = (
+    EnsureTopic | StartQuery | StopQuery | DeleteCheckpoint | DeleteLetters | DeleteTopic
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +243,8 @@ class Catalog:
             records.append((QUERY + query.id, None))
             effects += [StopQuery(query.id)] if query.is_running else []
             effects.append(DeleteCheckpoint(query))
+        if relation.on_error == "dead-letter":
+            effects.append(DeleteLetters(snapshot.definitions[folded(relation.name)]))
         message = f"{relation.kind.capitalize()} {relation.name} dropped"
         if writers:
             message += f", with {_listed(writers)}"

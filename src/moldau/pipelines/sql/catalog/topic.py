@@ -14,6 +14,7 @@ from moldau.client.errors import (
     ProducerFencedError,
 )
 from moldau.pipelines.errors import PipelineError, RetriableError
+from moldau.pipelines.sql.catalog.catalog import Catalog
 from moldau.pipelines.sql.catalog.definitions import CatalogChange, DefinitionValue
 from moldau.protocol.errors import ErrorCode
 
@@ -127,6 +128,14 @@ def _require_compacted(admin: Admin, name: str) -> None:
             f"topic {name} has cleanup.policy={found['cleanup.policy'].value}, and would forget "
             "what was defined: set it to compact"
         )
+
+
+def load_catalog(topic: CatalogTopic) -> Catalog:
+    """Return what a topic says is defined."""
+    catalog = Catalog()
+    for key, value in topic.read():
+        catalog.replay(key, value)
+    return catalog
 
 
 def topic_name(service: str) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.sql.language.column_types import take_type
 from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.lexing import Token
 from moldau.pipelines.sql.language.properties import Properties, Said, is_topic
 from moldau.pipelines.sql.language.queries import Pseudo
-from moldau.pipelines.sql.relations import Column, RelationKind
+from moldau.pipelines.sql.relations import EPOCH_TYPE, Column, RelationKind
 
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 # What Java's serializers write of a single column, by our names for them.
@@ -97,8 +98,25 @@ def _check_event_time(cursor: Cursor, columns: Sequence[Column], said: Said) -> 
     if found is None:
         names = ", ".join(each.name for each in columns)
         raise cursor.error(f"there is no column {wanted}; there are {names}", token)
-    if found.type not in _TIMES:
-        raise cursor.error(f"{found.name} is {found.type}; event_time is a TIMESTAMP", token)
+    check_event_time(cursor, found, said)
+
+
+def check_event_time(cursor: Cursor, found: Column, said: Said) -> None:
+    """Insist on a time: a timestamp, or a number of the value, which alone has a unit."""
+    token, unit = said.tokens["event_time"], said.tokens.get("event_time_unit")
+    is_epoch = found.type == EPOCH_TYPE and not found.is_key
+    if found.type not in _TIMES and not is_epoch:
+        where = " of the key" if found.is_key else ""
+        raise cursor.error(
+            f"{found.name} is {found.type}{where}; event_time is a TIMESTAMP, or a BIGINT of the "
+            f"value with event_time_unit: {', '.join(UNITS)}",
+            token,
+        )
+    if unit is not None and not is_epoch:
+        raise cursor.error(
+            f"{found.name} is {found.type}; only a BIGINT has an event_time_unit, leave it out",
+            unit,
+        )
 
 
 def _with_format(cursor: Cursor, values: Sequence[Column], said: Said) -> Properties:

@@ -3,17 +3,22 @@
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.sql.language.cursor import Cursor, is_count
 from moldau.pipelines.sql.language.lexing import Shape, Token
+from moldau.pipelines.streams.declared import ON_ERROR, OnError
 
 FORMATS: Final = ("json", "string", "int", "long", "float", "double", "raw")
 _WITH_SCHEMA: Final = ("avro", "protobuf")
 KEY_FORMATS: Final = ("kafka", "json")
 # ksqlDB's names for ours.
 _ALIASES: Final = {"kafka_topic": "topic", "value_format": "format", "timestamp": "event_time"}
-_KNOWN: Final = ("topic", "format", "key_format", "event_time", "watermark", "partitions")
+_KNOWN: Final = (
+    "topic", "format", "key_format", "event_time", "event_time_unit", "watermark", "partitions",
+    "on_error",
+)  # fmt: skip
 _SPELLINGS: Final = (*_KNOWN, *_ALIASES)
 _UNITS: Final = "microsecond|millisecond|second|minute|hour|day|week"
 _DURATION: Final = re.compile(rf"(?:interval\s+)?(?:\s*\d+\s+(?:{_UNITS})s?)+", re.IGNORECASE)
@@ -29,8 +34,12 @@ class Properties:
     """Of the value."""
     key_format: str | None = None
     event_time: str | None = None
+    event_time_unit: str | None = None
+    """Of an event time that is a number since 1970."""
     watermark: str | None = None
     partitions: int | None = None
+    on_error: OnError | None = None
+    """What becomes of records that do not decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Said:
 def take_properties(cursor: Cursor) -> Said:
     """Take `WITH (...)`, if it is there."""
     tokens: dict[str, Token] = {}
-    values: dict[str, str] = {}
+    values: dict[str, Any] = {}
     partitions = None
     if not cursor.take("WITH"):
         return Said(Properties(), tokens)
@@ -64,9 +73,10 @@ def take_properties(cursor: Cursor) -> Said:
         if not cursor.take(","):
             break
     cursor.expect(")")
-    if "watermark" in values and "event_time" not in values:
-        message = "a watermark needs event_time: the column whose time it is about"
-        raise cursor.error(message, tokens["watermark"])
+    for name in ("watermark", "event_time_unit"):
+        if name in values and "event_time" not in values:
+            message = f"{name} needs event_time: the column whose time it is about"
+            raise cursor.error(message, tokens[name])
     return Said(Properties(**values, partitions=partitions), tokens)
 
 
@@ -117,6 +127,10 @@ def _checked(cursor: Cursor, name: str, value: str, token: Token) -> str:
             return _one_of(cursor, name, value, token, (*FORMATS, "kafka"))
         case "key_format":
             return _one_of(cursor, name, value, token, KEY_FORMATS)
+        case "event_time_unit":
+            return _one_of(cursor, name, value, token, UNITS)
+        case "on_error":
+            return _one_of(cursor, name, value, token, ON_ERROR)
         case "watermark" if not _DURATION.fullmatch(value.strip()):
             raise cursor.error("expected a duration, such as '10 seconds'", token)
         case "topic" if not is_topic(value):

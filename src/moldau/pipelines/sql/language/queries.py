@@ -7,10 +7,11 @@ is for finding things in, and for engines that are not Spark.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
@@ -88,6 +89,16 @@ class Pseudo(StrEnum):
     WINDOWEND = "windowend"
 
 
+class Metadata(StrEnum):
+    """What every record has beside its key and value; a relation may have such a column itself."""
+
+    TOPIC = "_topic"
+    PARTITION = "_partition"
+    OFFSET = "_offset"
+    TIMESTAMP = "_timestamp"
+    HEADERS = "_headers"
+
+
 @dataclass(frozen=True, slots=True)
 class PseudoUse:
     """Such a column in a query."""
@@ -101,6 +112,16 @@ class PseudoUse:
     """The column with the window, if the query says so itself."""
     alias: str | None = None
     """What the result is called: a column `window.start` would be called `start`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StarUse:
+    """All columns, but not those of records that the query asks for by name."""
+
+    tables: tuple[TableUse, ...]
+    """Whose columns these are."""
+    is_listed: bool = False
+    """Whether the query itself leaves some out: this is where their names begin."""
 
 
 class QueryNames:
@@ -120,8 +141,16 @@ class QueryNames:
         del use
         return "window"
 
+    def hidden(self, use: TableUse) -> Sequence[str]:
+        """Return the columns of a table that are not among all of them, with its name before."""
+        del use
+        return ()
+
 
 AS_WRITTEN = QueryNames()
+
+
+QueryPiece: TypeAlias = str | TableUse | PseudoUse | StarUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +165,12 @@ class Fragment:
 class SelectQuery:
     """A SELECT, without what Spark does not know."""
 
-    pieces: tuple[str | TableUse | PseudoUse, ...]
+    pieces: tuple[QueryPiece, ...]
     """The text, with tables and pseudo columns to be named."""
     expression: exp.Query = field(repr=False)
     """For looking into; pseudo columns are plain columns there, and nothing is AS OF."""
+    metadata: frozenset[tuple[TableUse, Metadata]] = frozenset()
+    """What it may ask for of the records themselves."""
 
     @property
     def tables(self) -> tuple[TableUse, ...]:
@@ -151,9 +182,14 @@ class SelectQuery:
         return "".join(_rendered(each, names) for each in self.pieces)
 
 
-def _rendered(piece: str | TableUse | PseudoUse, names: QueryNames) -> str:
+def _rendered(piece: QueryPiece, names: QueryNames) -> str:
     if isinstance(piece, str):
         return piece
+    if isinstance(piece, StarUse):
+        hidden = ", ".join(name for use in piece.tables for name in names.hidden(use))
+        if piece.is_listed:
+            return f"{hidden}, " if hidden else ""
+        return f"* EXCEPT ({hidden})" if hidden else "*"
     if isinstance(piece, TableUse):
         name = names.table(piece)
         is_same = name == AS_WRITTEN.table(piece) or piece.alias is not None

@@ -5,7 +5,13 @@ from enum import StrEnum
 
 from moldau.pipelines.sql.language.properties import Properties
 from moldau.pipelines.sql.language.queries import EmitWhen, Fragment, SelectQuery
-from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.sql.relations import (
+    FAIL,
+    Column,
+    Relation,
+    RelationKind,
+    with_event_time,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +156,18 @@ class Unset(Statement):
 def relation_of(create: CreateSource) -> Relation:
     """Return what a declaration declares."""
     said = create.properties
+    columns, event_time, unit = with_event_time(
+        create.columns, said.event_time, said.event_time_unit
+    )
     return Relation(
         create.name,
         create.kind,
         said.topic or create.name,
-        create.columns,
+        columns,
         said.format or "json",
-        said.event_time,
+        event_time,
         said.watermark,
         said.partitions,
+        unit,
+        said.on_error or FAIL,
     )

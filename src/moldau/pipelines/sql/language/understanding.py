@@ -7,8 +7,9 @@ from sqlglot import exp
 from moldau.pipelines.sql.language.as_of import find_as_of
 from moldau.pipelines.sql.language.dialect import MisunderstoodError, parse_expression, parse_query
 from moldau.pipelines.sql.language.errors import error_at
+from moldau.pipelines.sql.language.function_names import find_unknown
 from moldau.pipelines.sql.language.lexing import Shape, Token
-from moldau.pipelines.sql.language.queries import Fragment, PseudoUse, SelectQuery, TableUse
+from moldau.pipelines.sql.language.queries import Fragment, QueryPiece, SelectQuery
 from moldau.pipelines.sql.language.refusals import refuse_size, refuse_tokens
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit, without_comments
 from moldau.pipelines.sql.language.tails import QueryTail
@@ -42,11 +43,15 @@ def understand(
         expression = parse_query(stripped)
     except MisunderstoodError as error:
         raise _in_place(text, rewritten, error) from None
+    unknown = find_unknown(stripped, expression)
+    if unknown is not None:
+        start, end = rewritten.origin(unknown.start), rewritten.origin(unknown.end - 1) + 1
+        raise error_at(text, start, end, unknown.words, unknown.hint)
     uses = Uses(expression, rewritten, {token.end: as_of for token, as_of, _ in times})
     for token, _, edit in times:
         if token.end not in uses.ends:
             raise error_at(text, edit.start, edit.end, "AS OF comes behind the name of a table")
-    return SelectQuery(_pieces(stripped, uses.found), expression)
+    return SelectQuery(_pieces(stripped, uses.found), expression, frozenset(uses.metadata))
 
 
 def understand_fragment(text: str, tokens: Sequence[Token]) -> Fragment:
@@ -74,10 +79,8 @@ def _in_place(text: str, rewritten: Rewritten, error: MisunderstoodError) -> Exc
     return error_at(text, start, end, str(error))
 
 
-def _pieces(
-    text: str, found: Sequence[tuple[TextEdit, TableUse | PseudoUse]]
-) -> tuple[str | TableUse | PseudoUse, ...]:
-    pieces: list[str | TableUse | PseudoUse] = []
+def _pieces(text: str, found: Sequence[tuple[TextEdit, QueryPiece]]) -> tuple[QueryPiece, ...]:
+    pieces: list[QueryPiece] = []
     position = 0
     for edit, use in found:
         pieces += [text[position : edit.start], use]

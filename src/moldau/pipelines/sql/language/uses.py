@@ -1,22 +1,37 @@
-"""Which tables and pseudo columns a query uses, and where they are in its text."""
+"""Which tables, pseudo columns and columns of records a query uses, and where in its text."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.column_types import quote
-from moldau.pipelines.sql.language.queries import AsOf, Pseudo, PseudoUse, TableUse
+from moldau.pipelines.sql.language.queries import (
+    AsOf,
+    Metadata,
+    Pseudo,
+    PseudoUse,
+    QueryPiece,
+    StarUse,
+    TableUse,
+)
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit
 
 _PSEUDO: Final = {each.value: each for each in Pseudo}
+_METADATA: Final = {each.value: each for each in Metadata}
+_LEFT_OUT: Final = re.compile(r"\s*EXCEPT\s*\(", re.IGNORECASE)
+_LEFT_ONLY: Final = ("SEMI", "ANTI")
+"""Joins that have the columns of their left side only."""
 
 
 class Uses:
     """The tables and the pseudo columns of a query, by where they are in its text."""
 
     def __init__(self, query: exp.Query, rewritten: Rewritten, times: Mapping[int, AsOf]) -> None:
-        self._found: dict[TextEdit, TableUse | PseudoUse] = {}
+        self._found: dict[TextEdit, QueryPiece] = {}
+        self.metadata: set[tuple[TableUse, Metadata]] = set()
+        """What may be asked for of records, by the table that it is of."""
         self._text = rewritten.text
         self.ends: set[int] = set()
         """Where names of tables end in the original text."""
@@ -35,9 +50,12 @@ class Uses:
             self._found[TextEdit(start, end, "")] = use
         for column in query.find_all(exp.Column):
             self._add_pseudo(column)
+            self._add_metadata(column)
+        for star in query.find_all(exp.Star):
+            self._add_star(star)
 
     @property
-    def found(self) -> list[tuple[TextEdit, TableUse | PseudoUse]]:
+    def found(self) -> list[tuple[TextEdit, QueryPiece]]:
         """What is to be named by the query's runner, in the order of the text."""
         return sorted(self._found.items(), key=lambda each: each[0])
 
@@ -74,6 +92,53 @@ class Uses:
         edit = TextEdit(first.meta["start"], name.meta["end"] + 1, "")
         alias = name.name if is_chosen else None
         self._found[edit] = PseudoUse(pseudo, table, qualifier, window, alias)
+
+    def _add_metadata(self, node: exp.Column) -> None:
+        """Note which tables a column of records may be of: `_offset`, `o._offset`, `_headers.key`.
+
+        Without a qualifier that may be several, and Spark says so.
+        """
+        first, *others = [part.name.lower() for part in node.parts]
+        above = node.find_ancestor(exp.Select)
+        while above is not None:
+            tables = self._tables(above)
+            named = [use for use in tables if use.called.lower() == first]
+            if named and others and others[0] in _METADATA:
+                self.metadata |= {(use, _METADATA[others[0]]) for use in named}
+                return
+            if not named and tables and first in _METADATA:
+                self.metadata |= {(use, _METADATA[first]) for use in tables}
+                return
+            above = above.find_ancestor(exp.Select)
+
+    def _add_star(self, node: exp.Star) -> None:
+        select = node.find_ancestor(exp.Select)
+        if isinstance(node.parent, exp.Count) or select is None or "start" not in node.meta:
+            return
+        tables = self._tables(select, are_seen=True)
+        if isinstance(node.parent, exp.Column):
+            called = node.parent.table.lower()
+            tables = [use for use in tables if use.called.lower() == called]
+        start, end = node.meta["start"], node.meta["end"] + 1
+        if not tables or self._text[start:end] != "*":
+            return
+        listed = _LEFT_OUT.match(self._text, end) if node.args.get("except_") else None
+        place = TextEdit(start, end, "")
+        if listed is not None:
+            place = TextEdit(listed.end(), listed.end(), "")
+        self._found[place] = StarUse(tuple(tables), is_listed=listed is not None)
+
+    def _tables(self, select: exp.Select, *, are_seen: bool = False) -> list[TableUse]:
+        """Return the tables in the FROM of a SELECT, or those whose columns it gives."""
+        sources = _sources(select)
+        if are_seen:
+            unseen = {
+                id(join.this) for join in select.args.get("joins") or () if join.kind in _LEFT_ONLY
+            }
+            sources = [each for each in sources if id(each) not in unseen]
+        # What is turned round by PIVOT has no row that is of one record.
+        uses = (self._by_node.get(id(each)) for each in sources if not each.args.get("pivots"))
+        return [use for use in uses if use is not None]
 
 
 def _is_elsewhere(node: exp.Table) -> bool:

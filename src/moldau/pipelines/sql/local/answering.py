@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
-from sqlglot import exp
 
 from moldau.client.admin import Admin
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.language.queries import AsOf
-from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.inference import infer_relation
 from moldau.pipelines.sql.local.loading import Loader
@@ -23,7 +21,8 @@ from moldau.pipelines.sql.local.scopes import FromSource
 from moldau.pipelines.sql.local.selects import DuckQuery, Queries
 from moldau.pipelines.sql.local.types import arrow_type
 from moldau.pipelines.sql.local.wanted import WantedRelation
-from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.relations import Relation, records_left_out
+from moldau.pipelines.sql.session import Session, read_undeclared
 from moldau.pipelines.sql.topic_spans import OffsetSpan, assign_topic, check_compaction, find_spans
 
 READ: Final = {
@@ -39,6 +38,8 @@ class QuestionAnswer:
 
     rows: pa.Table
     note: str
+    left_out: tuple[str, ...] = ()
+    """Of each topic some of whose records did not decode, that they are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +69,43 @@ class LocalEngine:
         catalog: Mapping[str, Relation],
         as_of: Mapping[str, AsOf] | None = None,
         asker: Asker | None = None,
+        session: Session | None = None,
     ) -> QuestionAnswer:
         """Return the rows of a query; `GoesToSpark` if they are not found here.
+
+        A session's settings say how topics are read that are not declared.
 
         The asker hears how many offsets were read, and of how many; if it is cancelled, this is a
         `CancelledError` soon.
         """
         with Consumer(config=self._config | READ) as consumer:
-            question = Question(self._config, consumer, catalog, as_of or {})
+            question = Question(self._config, consumer, catalog, as_of or {}, session)
             query = question.translate(text)
             reading = Reading(self._limits, asker)
             spans = question.find_spans(reading)
+            left_out = []
             with open_database(self._limits.memory_bytes_max, asker) as database:
                 for wanted in question.wanted:
                     loader = Loader(wanted)
                     records = read_records(consumer, spans[wanted.table], loader.columns, reading)
                     loader.load(database, records)
+                    if loader.left_out:
+                        topic = wanted.relation.topic
+                        left_out.append(records_left_out(loader.left_out, f"of topic {topic} "))
                 rows = database.sql(query.text).to_arrow_table()
-        return QuestionAnswer(
-            as_spark(rows, query), f"answered here, from {reading.total:,} records"
-        )
+        note = f"answered here, from {reading.total:,} records"
+        return QuestionAnswer(as_spark(rows, query), note, tuple(left_out))
 
     def explain(
-        self, text: str, catalog: Mapping[str, Relation], as_of: Mapping[str, AsOf] | None = None
+        self,
+        text: str,
+        catalog: Mapping[str, Relation],
+        as_of: Mapping[str, AsOf] | None = None,
+        session: Session | None = None,
     ) -> Explanation:
         """Return who would answer a query; nothing is read but samples of unknown topics."""
         with Consumer(config=self._config | READ) as consumer:
-            question = Question(self._config, consumer, catalog, as_of or {})
+            question = Question(self._config, consumer, catalog, as_of or {}, session)
             reading = Reading(self._limits)
             try:
                 query = question.translate(text)
@@ -114,8 +125,10 @@ class Question:
         consumer: Consumer,
         catalog: Mapping[str, Relation],
         as_of: Mapping[str, AsOf],
+        session: Session | None = None,
     ) -> None:
         self._config = config
+        self._session = session or Session()
         self._consumer = consumer
         self._as_of = {name.lower(): each for name, each in as_of.items()}
         self._catalog = {name.lower(): relation for name, relation in catalog.items()}
@@ -135,16 +148,18 @@ class Question:
             guesses = dict.fromkeys(each.guess for each in self.wanted)
             raise NoColumnError(f"{error}{''.join(guesses)}") from None
 
-    def _source(self, node: exp.Table, alias: str) -> FromSource:
-        name = ".".join(part.name for part in node.parts)
-        as_of = read_as_of(node) or self._as_of.get(name.lower())
+    def _source(self, name: str, written: AsOf | None, alias: str) -> FromSource:
+        as_of = written or self._as_of.get(name.lower())
         key = name.lower(), repr(as_of)
         if key not in self._wanted:
             known = self._catalog.get(name.lower())
-            relation = infer_relation(self._consumer, name) if known is None else known
             table = f"r{len(self._wanted)}"
+            relation = self._infer(name) if known is None else known
             self._wanted[key] = WantedRelation(relation, as_of, table, is_guessed=known is None)
         return self._wanted[key].source(alias)
+
+    def _infer(self, name: str) -> Relation:
+        return read_undeclared(infer_relation(self._consumer, name), self._session)
 
     def find_spans(self, reading: Reading) -> dict[str, list[OffsetSpan]]:
         """Return what to read for each relation; `GoesToSpark` if it is too much."""

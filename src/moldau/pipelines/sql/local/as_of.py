@@ -5,22 +5,31 @@ import json
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
-from moldau.pipelines.sql.local.refusals import QueryError
+from moldau.pipelines.sql.local.nodes import ParsedNode
+from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_timestamp
 
 
-def read_as_of(table: exp.Table) -> AsOf | None:
+def read_as_of(table: ParsedNode) -> AsOf | None:
     """Return what is written behind a relation's name, None if that is nothing."""
-    version = table.args.get("version")
+    version = table.take("version")
     if version is None:
         return None
-    written = version.expression
-    if isinstance(written, exp.Cast):
-        written = written.this
-    if not isinstance(written, exp.Literal) or not written.is_string:
-        raise QueryError(f"{table.name}: AS OF takes a text in quotes")
-    is_time = str(version.this).upper() == "TIMESTAMP"
-    return _time(written.name) if is_time else _offsets(written.name)
+    what = version.take_word("this").upper()
+    if version.take_word("kind") != "AS OF" or what not in ("TIMESTAMP", "VERSION"):
+        raise GoesToSpark(f"{version.words} behind a relation")
+    written = version.get("expression")
+    if written.kind is exp.Cast and _is_timestamp(written.get("to")):
+        # TIMESTAMP '...', which says again what it is.
+        written = written.get("this")
+    words = written.take_text()
+    if words is None:
+        raise QueryError(f"{table.words}: AS OF takes a text in quotes")
+    return _time(words) if what == "TIMESTAMP" else _offsets(words)
+
+
+def _is_timestamp(its_type: ParsedNode) -> bool:
+    return its_type.take_word("this") == "TIMESTAMPTZ"
 
 
 def _time(words: str) -> AsOfTime:

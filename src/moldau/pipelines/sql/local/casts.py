@@ -4,6 +4,7 @@ Whatever would fail or differ fails here, and the question goes to Spark, which 
 """
 
 from collections.abc import Callable
+from datetime import date
 from typing import Final
 
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
@@ -110,14 +111,20 @@ def _to_date(sql: Sql, _to: SparkType) -> str:
 
 
 def _literal(words: str, to: SparkType) -> str:
+    found = read_literal(words, to)
+    written = found.strftime("%Y-%m-%d" if to == DATE else "%Y-%m-%d %H:%M:%S.%f")
+    return plain_cast(text(written.rjust(10 if to == DATE else 26, "0")), to)
+
+
+def read_literal(words: str, to: SparkType) -> date:
+    """Return the date or time, in UTC, that a text in a query is."""
     try:
         found = (read_date if to == DATE else read_timestamp)(words)
     except UnclearTimeError:
         raise GoesToSpark(f"{words!r} as {to}") from None
     if found is None:
         raise QueryError(f"{words!r} is no {to}")
-    written = found.strftime("%Y-%m-%d" if to == DATE else "%Y-%m-%d %H:%M:%S.%f")
-    return plain_cast(text(written.rjust(10 if to == DATE else 26, "0")), to)
+    return found
 
 
 def epoch_parts(sql: str, micros: int) -> str:

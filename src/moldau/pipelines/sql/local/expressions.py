@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 
@@ -14,17 +14,16 @@ from moldau.pipelines.sql.local.aggregates import (
     WINDOW_FUNCTIONS,
 )
 from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
-from moldau.pipelines.sql.local.functions import FUNCTIONS, choose, substring
-from moldau.pipelines.sql.local.refusals import GoesToSpark
+from moldau.pipelines.sql.local.functions import FUNCTIONS, choose
+from moldau.pipelines.sql.local.literals import number_digits, number_type
+from moldau.pipelines.sql.local.nodes import ParsedNode
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
 from moldau.pipelines.sql.local.scopes import MARK, Scope, Sql, field_of
 from moldau.pipelines.sql.local.signatures import Mismatch, fit, together
 from moldau.pipelines.sql.local.time_functions import PARTS, window_of
 from moldau.pipelines.sql.local.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    INT,
     NULL,
     STRING,
     TIMESTAMP,
@@ -34,30 +33,18 @@ from moldau.pipelines.sql.local.types import (
 )
 from moldau.pipelines.sql.local.window_specs import over_clause
 
-Subquery = Callable[[exp.Expression, Scope], tuple[str, Sequence[SparkType]]]
+Subquery = Callable[[ParsedNode, Scope], tuple[str, Sequence[SparkType]]]
 """Translates a query inside an expression: its text, and the types of its columns."""
 
-_INT_MAX: Final = (1 << 31) - 1
 _CLAUSES: Final = (exp.Filter, exp.Window)
-_ARGUMENTS: Final = {"this", "expression", "expressions"}
-_MORE_ARGUMENTS: Final[dict[type[exp.Expression], set[str]]] = {
-    exp.Column: {"table", "db", "catalog"},
-    exp.Literal: {"is_string"},
-    exp.Between: {"low", "high"},
-    exp.In: {"query"},
-    exp.Case: {"ifs", "default"},
-    exp.If: {"true", "false"},
-    exp.Cast: {"to", "safe"},
-    exp.TryCast: {"to", "safe"},
-    # Both are said of the dialect, and not in the query.
-    exp.Div: {"typed", "safe"},
-    exp.DPipe: {"safe"},
-    exp.Substring: {"start", "length"},
-    exp.Trim: {"position"},
-    exp.StrPosition: {"substr"},
-    exp.Window: {"partition_by", "order", "spec", "over", "alias"},
-}
-"""What is known to be in a node; whatever else it says, it says to Spark."""
+_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.Is, exp.Not, exp.And, exp.Or, exp.Exists)
+_TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+_WITH_UNITS: Final = (
+    "timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff", "timediff",
+)  # fmt: skip
+_UNIT_ARGUMENTS: Final = 3
+_BARE_FUNCTIONS: Final = ("current_time", "user", "session_user", "grouping__id")
+"""Functions that Spark takes without parentheses, where no column has that name."""
 
 
 class Expressions:
@@ -66,12 +53,12 @@ class Expressions:
     def __init__(self, subquery: Subquery, now: datetime) -> None:
         self._subquery = subquery
         self._now = now
-        self._nodes: dict[type[exp.Expression], Callable[[Any, Scope], Sql]] = {
+        self._nodes: dict[type[exp.Expr], Callable[[ParsedNode, Scope], Sql]] = {
             exp.Column: self._column,
             exp.Literal: lambda node, _: _literal(node),
-            exp.Boolean: lambda node, _: Sql("true" if node.this else "false", BOOLEAN),
+            exp.Boolean: lambda node, _: Sql(str(node.take_flag("this")).lower(), BOOLEAN),
             exp.Null: lambda _node, _: Sql("NULL", NULL),
-            exp.Paren: lambda node, scope: self.translate(node.this, scope),
+            exp.Paren: lambda node, scope: self.translate(node.get("this"), scope),
             exp.Neg: self._negative,
             exp.Not: self._not,
             exp.And: self._logical,
@@ -86,122 +73,126 @@ class Expressions:
             exp.If: self._if,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
-            exp.DPipe: lambda node, scope: self._call(
-                "concat", [node.this, node.expression], scope
-            ),
-            exp.Concat: lambda node, scope: self._call("concat", node.expressions, scope),
+            exp.DPipe: self._joined,
             exp.Substring: self._substring,
             exp.Trim: self._trim,
             exp.StrPosition: self._position,
             exp.Extract: self._extract,
-            exp.CurrentDate: lambda _node, _: self._today(),
-            exp.CurrentTimestamp: lambda _node, _: self._instant(),
-            exp.ArgMax: lambda node, scope: self._call(
-                "max_by", [node.this, node.expression], scope
-            ),
-            exp.ArgMin: lambda node, scope: self._call(
-                "min_by", [node.this, node.expression], scope
-            ),
-            exp.Ceil: lambda node, scope: self._call("ceil", [node.this], scope),
-            exp.Floor: lambda node, scope: self._call("floor", [node.this], scope),
-            exp.Any: lambda node, scope: self._call("any", [node.this], scope),
+            exp.CurrentDate: lambda _node, scope: self._bare("current_date", scope),
+            exp.CurrentTimestamp: lambda _node, scope: self._bare("current_timestamp", scope),
+            exp.Any: lambda node, scope: self._call("any", [node.get("this")], scope),
             exp.Anonymous: self._function,
-            exp.Struct: self._struct,
             exp.Dot: self._dot,
             exp.Bracket: self._bracket,
             exp.Filter: self._with_clauses,
             exp.Window: self._with_clauses,
+            **dict.fromkeys(operators.COMPARISONS, self._comparison),
+            **dict.fromkeys(operators.ARITHMETIC, self._arithmetic),
         }
 
-    def translate(self, node: exp.Expression, scope: Scope) -> Sql:
+    def translate(self, node: ParsedNode, scope: Scope) -> Sql:
         """Return an expression of DuckDB's with the value that Spark gives."""
-        if node.args.get("negate"):
-            return Sql(f"(NOT {self._plainly(node, scope).text})", BOOLEAN)
-        return self._plainly(node, scope)
-
-    def _plainly(self, node: exp.Expression, scope: Scope) -> Sql:
-        """Translate a node, but for a NOT inside it."""
-        handler = self._nodes.get(type(node))
-        if type(node) in operators.COMPARISONS:
-            handler = self._comparison
-        elif type(node) in operators.ARITHMETIC:
-            handler = self._arithmetic
-        words = node.sql(dialect="spark")
+        handler = self._nodes.get(node.kind)
         if handler is None:
-            if isinstance(node, exp.Func) and re.match(r"\w+\(", words):
-                raise GoesToSpark(f"function {words.partition('(')[0].lower()}")
-            raise GoesToSpark(f"{words} is Spark's to compute")
-        said = {key for key, value in node.args.items() if value} - _ARGUMENTS - {"negate"}
-        if strange := said - _MORE_ARGUMENTS.get(type(node), set()):
-            raise GoesToSpark(f"{min(strange)} in {words}")
+            if issubclass(node.kind, exp.Func) and re.match(r"\w+\(", node.words):
+                raise GoesToSpark(f"function {node.words.partition('(')[0].lower()}")
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
         made = handler(node, scope)
         # Only a window or a filter may have what it wraps open; everywhere else it is complete.
-        if MARK in made.text and not isinstance(node.parent, _CLAUSES):
+        if MARK in made.text and (node.parent is None or node.parent.kind not in _CLAUSES):
             return Sql(made.text.replace(MARK, ""), made.type)
         return made
 
-    def condition(self, node: exp.Expression, scope: Scope) -> str:
+    def condition(self, node: ParsedNode, scope: Scope) -> str:
         """Return the text of something true or false."""
         made = self.translate(node, scope)
         if made.type not in (BOOLEAN, NULL):
             raise GoesToSpark(f"a condition that is {made.type}")
         return made.text
 
-    def _all(self, nodes: Sequence[exp.Expression], scope: Scope) -> list[Sql]:
+    def _all(self, nodes: Sequence[ParsedNode], scope: Scope) -> list[Sql]:
         return [self.translate(each, scope) for each in nodes]
 
-    def _both(self, node: exp.Expression, scope: Scope) -> list[Sql]:
-        return self._all([node.this, node.expression], scope)
+    def _both(self, node: ParsedNode, scope: Scope) -> list[Sql]:
+        return self._all([node.get("this"), node.get("expression")], scope)
 
     # Names, numbers, operators.
 
-    def _column(self, node: exp.Column, scope: Scope) -> Sql:
-        return scope.resolve([part.name for part in node.parts])
+    def _column(self, node: ParsedNode, scope: Scope) -> Sql:
+        names = column_names(node)
+        try:
+            return scope.resolve(names)
+        except NoColumnError:
+            if len(names) == 1 and names[0].lower() in _BARE_FUNCTIONS:
+                raise GoesToSpark(f"function {names[0].lower()}") from None
+            raise
 
-    def _comparison(self, node: exp.Expression, scope: Scope) -> Sql:
-        return operators.compare(operators.COMPARISONS[type(node)], *self._both(node, scope))
+    def _bare(self, name: str, scope: Scope) -> Sql:
+        """Return a function without parentheses, if it is no column."""
+        try:
+            scope.resolve([name])
+        except NoColumnError:
+            return self._function_of(name, [], scope)
+        raise GoesToSpark(f"{name} is a column, and a function")
 
-    def _arithmetic(self, node: exp.Expression, scope: Scope) -> Sql:
-        operator = "+" if isinstance(node, exp.Add) else "-" if isinstance(node, exp.Sub) else None
-        if operator is not None and isinstance(node.expression, exp.Interval):
-            return operators.shift(operator, self.translate(node.this, scope), node.expression)
-        if operator == "+" and isinstance(node.this, exp.Interval):
-            return operators.shift(operator, self.translate(node.expression, scope), node.this)
-        return operators.ARITHMETIC[type(node)](*self._both(node, scope))
+    def _comparison(self, node: ParsedNode, scope: Scope) -> Sql:
+        one, other = node.get("this"), node.get("expression")
+        # Spark has all comparisons on one level, and predicates above it; sqlglot has not.
+        if one.kind in _PREDICATES or other.kind in (*_PREDICATES, *operators.COMPARISONS):
+            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
+        return operators.compare(operators.COMPARISONS[node.kind], *self._all([one, other], scope))
 
-    def _negative(self, node: exp.Neg, scope: Scope) -> Sql:
-        one = self.translate(node.this, scope)
+    def _arithmetic(self, node: ParsedNode, scope: Scope) -> Sql:
+        operator = "+" if node.kind is exp.Add else "-" if node.kind is exp.Sub else None
+        one, other = node.get("this"), node.get("expression")
+        if operator is not None and other.kind is exp.Interval:
+            return operators.shift(operator, self.translate(one, scope), other)
+        if operator == "+" and one.kind is exp.Interval:
+            return operators.shift(operator, self.translate(other, scope), one)
+        return operators.ARITHMETIC[node.kind](*self._all([one, other], scope))
+
+    def _joined(self, node: ParsedNode, scope: Scope) -> Sql:
+        one, other = node.get("this"), node.get("expression")
+        if other.kind in (exp.Add, exp.Sub):
+            # Spark reads from left to right, sqlglot takes the sum first.
+            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
+        return self._call("concat", [one, other], scope)
+
+    def _negative(self, node: ParsedNode, scope: Scope) -> Sql:
+        inner = node.get("this")
+        if inner.kind is exp.Literal:
+            return _literal(inner, "-")
+        one = self.translate(inner, scope)
         if not one.type.is_numeric:
             raise GoesToSpark(f"- {one.type}")
-        literal = None if one.literal is None else f"-{one.literal}"
-        return Sql(f"(- {one.text})", one.type, literal)
+        return Sql(f"(- {one.text})", one.type)
 
-    def _not(self, node: exp.Not, scope: Scope) -> Sql:
-        return Sql(f"(NOT {self.condition(node.this, scope)})", BOOLEAN)
+    def _not(self, node: ParsedNode, scope: Scope) -> Sql:
+        return Sql(f"(NOT {self.condition(node.get('this'), scope)})", BOOLEAN)
 
-    def _logical(self, node: exp.Expression, scope: Scope) -> Sql:
-        operator = "AND" if isinstance(node, exp.And) else "OR"
-        sides = [self.condition(each, scope) for each in (node.this, node.expression)]
+    def _logical(self, node: ParsedNode, scope: Scope) -> Sql:
+        operator = "AND" if node.kind is exp.And else "OR"
+        sides = [self.condition(node.get(each), scope) for each in ("this", "expression")]
         return Sql(f"({sides[0]} {operator} {sides[1]})", BOOLEAN)
 
-    def _is(self, node: exp.Is, scope: Scope) -> Sql:
-        one = self.translate(node.this, scope)
-        match node.expression:
-            case exp.Null():
-                return Sql(f"({one.text} IS NULL)", BOOLEAN)
-            case exp.Boolean(this=value) if one.type == BOOLEAN:
-                return Sql(f"({one.text} IS {'TRUE' if value else 'FALSE'})", BOOLEAN)
-            case _:
-                raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
+    def _is(self, node: ParsedNode, scope: Scope) -> Sql:
+        one, what = self.translate(node.get("this"), scope), node.get("expression")
+        if what.kind is exp.Null:
+            made = f"({one.text} IS NULL)"
+        elif what.kind is exp.Boolean and one.type == BOOLEAN:
+            made = f"({one.text} IS {str(what.take_flag('this')).upper()})"
+        else:
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        return _negated(node, Sql(made, BOOLEAN))
 
-    def _between(self, node: exp.Between, scope: Scope) -> Sql:
-        one, low, high = self._all([node.this, node.args["low"], node.args["high"]], scope)
+    def _between(self, node: ParsedNode, scope: Scope) -> Sql:
+        one, low, high = self._all([node.get(each) for each in ("this", "low", "high")], scope)
         above, below = operators.compare(">=", one, low), operators.compare("<=", one, high)
         return Sql(f"({above.text} AND {below.text})", BOOLEAN)
 
-    def _in(self, node: exp.In, scope: Scope) -> Sql:
-        one = self.translate(node.this, scope)
-        query = node.args.get("query")
+    def _in(self, node: ParsedNode, scope: Scope) -> Sql:
+        one = self.translate(node.get("this"), scope)
+        query = node.take("query")
         if query is not None:
             # Elsewhere Spark's answer for a null is no, and not unknown.
             if not _is_filter(node):
@@ -210,95 +201,105 @@ class Expressions:
             if list(types) != [one.type]:
                 raise GoesToSpark(f"{one.type} in a query of {', '.join(map(str, types))}")
             return Sql(f"({one.text} IN ({inner}))", BOOLEAN)
-        if not node.expressions:
-            raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
-        (value, *others), _ = together([one, *self._all(node.expressions, scope)])
+        choices = node.take_list("expressions")
+        if not choices:
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        (value, *others), _ = together([one, *self._all(choices, scope)])
         return Sql(f"({value.text} IN ({', '.join(each.text for each in others)}))", BOOLEAN)
 
-    def _exists(self, node: exp.Exists, scope: Scope) -> Sql:
-        inner, _ = self._subquery(node.this, scope)
+    def _exists(self, node: ParsedNode, scope: Scope) -> Sql:
+        inner, _ = self._subquery(node.get("this"), scope)
         return Sql(f"(EXISTS ({inner}))", BOOLEAN)
 
-    def _scalar(self, node: exp.Subquery, scope: Scope) -> Sql:
+    def _scalar(self, node: ParsedNode, scope: Scope) -> Sql:
         inner, types = self._subquery(node, scope)
         if len(types) != 1:
             raise GoesToSpark("a query of several columns as a value")
         return Sql(f"({inner})", types[0])
 
-    def _like(self, node: exp.Like, scope: Scope) -> Sql:
+    def _like(self, node: ParsedNode, scope: Scope) -> Sql:
         one, pattern = self._both(node, scope)
         if one.type != STRING or pattern.literal is None or "\\" in pattern.literal:
-            raise GoesToSpark(f"{node.sql(dialect='spark')}: its pattern is Spark's to read")
-        return Sql(f"({one.text} LIKE {pattern.text})", BOOLEAN)
+            raise GoesToSpark(f"{node.words}: its pattern is Spark's to read")
+        return _negated(node, Sql(f"({one.text} LIKE {pattern.text})", BOOLEAN))
 
     # Choices and casts.
 
-    def _case(self, node: exp.Case, scope: Scope) -> Sql:
-        subject = None if node.this is None else self.translate(node.this, scope)
+    def _case(self, node: ParsedNode, scope: Scope) -> Sql:
+        tested, whens, default = node.take("this"), node.take_list("ifs"), node.take("default")
+        subject = None if tested is None else self.translate(tested, scope)
         conditions = []
-        for each in node.args["ifs"]:
+        for each in whens:
             if subject is None:
-                conditions.append(self.condition(each.this, scope))
+                conditions.append(self.condition(each.get("this"), scope))
             else:
-                met = operators.compare("=", subject, self.translate(each.this, scope))
+                met = operators.compare("=", subject, self.translate(each.get("this"), scope))
                 conditions.append(met.text)
-        values = self._all([each.args["true"] for each in node.args["ifs"]], scope)
-        default = node.args.get("default")
+        values = self._all([each.get("true") for each in whens], scope)
         values.append(Sql("NULL", NULL) if default is None else self.translate(default, scope))
         values, result = together(values)
-        whens = (f"WHEN {when} THEN {value.text}"
+        texts = (f"WHEN {when} THEN {value.text}"
                  for when, value in zip(conditions, values[:-1], strict=True))  # fmt: skip
-        return Sql(f"CASE {' '.join(whens)} ELSE {values[-1].text} END", result)
+        return Sql(f"CASE {' '.join(texts)} ELSE {values[-1].text} END", result)
 
-    def _if(self, node: exp.If, scope: Scope) -> Sql:
-        condition, yes = self._all([node.this, node.args["true"]], scope)
-        no = node.args.get("false")
+    def _if(self, node: ParsedNode, scope: Scope) -> Sql:
+        condition, yes = self._all([node.get("this"), node.get("true")], scope)
+        no = node.take("false")
         other = Sql("NULL", NULL) if no is None else self.translate(no, scope)
         try:
             return choose(condition, yes, other)
         except Mismatch:
             raise GoesToSpark(f"a condition that is {condition.type}") from None
 
-    def _cast(self, node: exp.Cast, scope: Scope) -> Sql:
-        if node.args.get("safe"):
+    def _cast(self, node: ParsedNode, scope: Scope) -> Sql:
+        if node.take_flag("safe"):
             raise GoesToSpark("function try_cast")
-        to = from_sqlglot(node.to)
-        one = self.translate(node.this, scope)
+        to = from_sqlglot(node.get("to"))
+        one = self.translate(node.get("this"), scope)
         made = cast(one, to)
         is_whole = to.is_integral and one.type.is_integral
         return Sql(made.text, made.type, one.literal if is_whole else None)
 
     # Functions.
 
-    def _function(self, node: exp.Anonymous, scope: Scope) -> Sql:
-        name, args = str(node.this).lower(), node.expressions
+    def _function(self, node: ParsedNode, scope: Scope) -> Sql:
+        return self._function_of(function_name(node), node.take_list("expressions"), scope)
+
+    def _function_of(self, name: str, args: Sequence[ParsedNode], scope: Scope) -> Sql:
         if name == "window":
             return self._window(args, scope)
         if name in ("current_timestamp", "now") and not args:
             return self._instant()
         if name in ("current_date", "curdate") and not args:
             return self._today()
+        if name in _WITH_UNITS and len(args) == _UNIT_ARGUMENTS:
+            # The first one is a word such as DAY, and no column.
+            raise GoesToSpark(f"function {name} with a unit")
         return self._call(name, args, scope)
 
-    def _call(self, name: str, nodes: Sequence[exp.Expression], scope: Scope) -> Sql:
-        distinct = len(nodes) == 1 and isinstance(nodes[0], exp.Distinct)
+    def _call(self, name: str, nodes: Sequence[ParsedNode], scope: Scope) -> Sql:
+        known = FUNCTIONS.get(name) or AGGREGATES.get(name) or WINDOW_FUNCTIONS.get(name)
+        aggregate = DISTINCT_AGGREGATES.get(name)
+        if known is None and aggregate is None:
+            # Before its arguments: what they are is the function's to say.
+            raise GoesToSpark(f"function {name}")
+        distinct = len(nodes) == 1 and nodes[0].kind is exp.Distinct
         if distinct:
-            nodes = nodes[0].expressions
-        if name == "count" and len(nodes) == 1 and isinstance(nodes[0], exp.Star):
+            nodes = nodes[0].take_list("expressions")
+        if name == "count" and len(nodes) == 1 and nodes[0].kind is exp.Star:
             nodes = []
         args = self._all(nodes, scope)
         try:
-            if name in DISTINCT_AGGREGATES:
-                return DISTINCT_AGGREGATES[name](args, distinct=distinct)
-            known = FUNCTIONS.get(name) or AGGREGATES.get(name) or WINDOW_FUNCTIONS.get(name)
+            if aggregate is not None:
+                return aggregate(args, distinct=distinct)
             if known is None or distinct:
-                raise GoesToSpark(f"function {name}")
+                raise GoesToSpark(f"function {name} of what is distinct")
             return known(args)
         except (Mismatch, IndexError, ValueError, TypeError):
             types = ", ".join(str(each.type) for each in args)
             raise GoesToSpark(f"function {name}({types})") from None
 
-    def _window(self, nodes: Sequence[exp.Expression], scope: Scope) -> Sql:
+    def _window(self, nodes: Sequence[ParsedNode], scope: Scope) -> Sql:
         args = self._all(nodes, scope)
         try:
             made = window_of(args)
@@ -319,31 +320,24 @@ class Expressions:
     def _today(self) -> Sql:
         return Sql(plain_cast(text(self._now.astimezone(UTC).strftime("%Y-%m-%d")), DATE), DATE)
 
-    def _substring(self, node: exp.Substring, scope: Scope) -> Sql:
-        nodes = [node.this, node.args["start"], node.args.get("length")]
-        args = self._all([each for each in nodes if each is not None], scope)
-        try:
-            return substring(args)
-        except Mismatch:
-            raise GoesToSpark(
-                f"function substring({', '.join(str(a.type) for a in args)})"
-            ) from None
+    def _substring(self, node: ParsedNode, scope: Scope) -> Sql:
+        nodes = [node.get("this"), node.get("start"), node.take("length")]
+        return self._call("substring", [each for each in nodes if each is not None], scope)
 
-    def _trim(self, node: exp.Trim, scope: Scope) -> Sql:
-        if node.expression is not None:
-            raise GoesToSpark("function trim of other characters")
-        position = (node.args.get("position") or "").upper()
-        name = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
-        return self._call(name, [node.this], scope)
+    def _trim(self, node: ParsedNode, scope: Scope) -> Sql:
+        name = _TRIMS.get(node.take_word("position").upper())
+        if name is None:
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        return self._call(name, [node.get("this")], scope)
 
-    def _position(self, node: exp.StrPosition, scope: Scope) -> Sql:
-        return self._call("instr", [node.this, node.args["substr"]], scope)
+    def _position(self, node: ParsedNode, scope: Scope) -> Sql:
+        return self._call("instr", [node.get("this"), node.get("substr")], scope)
 
-    def _extract(self, node: exp.Extract, scope: Scope) -> Sql:
-        name = node.this.name.lower()
+    def _extract(self, node: ParsedNode, scope: Scope) -> Sql:
+        name = node.get("this").take_name().lower()
         if name not in PARTS or name == "second":
             raise GoesToSpark(f"extract({name})")
-        one = self.translate(node.expression, scope)
+        one = self.translate(node.get("expression"), scope)
         try:
             return PARTS[name]([one])
         except Mismatch:
@@ -351,28 +345,18 @@ class Expressions:
 
     # Parts of values.
 
-    def _struct(self, node: exp.Struct, scope: Scope) -> Sql:
-        pairs = []
-        for at, each in enumerate(node.expressions):
-            match each:
-                case exp.PropertyEQ() | exp.Alias():
-                    value = each.expression if isinstance(each, exp.PropertyEQ) else each.this
-                    name = each.this.name if isinstance(each, exp.PropertyEQ) else each.alias
-                case exp.Column():
-                    name, value = each.name, each
-                case _:
-                    name, value = f"col{at + 1}", each
-            pairs += [exp.Literal.string(name), value.copy()]
-        return self._call("named_struct", pairs, scope)
+    def _dot(self, node: ParsedNode, scope: Scope) -> Sql:
+        inner, name = node.get("this"), node.get("expression")
+        if name.kind is not exp.Identifier:
+            # A function of a schema, such as `f.g(x)`.
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        return field_of(self.translate(inner, scope), name.take_name())
 
-    def _dot(self, node: exp.Dot, scope: Scope) -> Sql:
-        return field_of(self.translate(node.this, scope), node.expression.name)
-
-    def _bracket(self, node: exp.Bracket, scope: Scope) -> Sql:
-        items = self.translate(node.this, scope)
-        if len(node.expressions) != 1:
-            raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
-        place = self.translate(node.expressions[0], scope)
+    def _bracket(self, node: ParsedNode, scope: Scope) -> Sql:
+        items, places = self.translate(node.get("this"), scope), node.take_list("expressions")
+        if len(places) != 1:
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        place = self.translate(places[0], scope)
         if items.type.name == "array" and place.type.is_integral:
             behind = f"({place.text} < 0 OR {place.text} >= len({items.text}))"
             element = f"list_extract({items.text}, {place.text} + 1)"
@@ -385,37 +369,53 @@ class Expressions:
             return Sql(f"map_extract_value({items.text}, {key.text})", items.type.element)
         raise GoesToSpark(f"{items.type}[{place.type}]")
 
-    def _with_clauses(self, node: exp.Expression, scope: Scope) -> Sql:
-        inner = self.translate(node.this, scope)
+    def _with_clauses(self, node: ParsedNode, scope: Scope) -> Sql:
+        inner = self.translate(node.get("this"), scope)
         if MARK not in inner.text:
-            raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
-        if isinstance(node, exp.Filter):
-            clause = f" FILTER (WHERE {self.condition(node.expression.this, scope)})"
+            raise GoesToSpark(f"{node.words} is Spark's to compute")
+        if node.kind is exp.Filter:
+            condition = node.get("expression").get("this")
+            clause = f" FILTER (WHERE {self.condition(condition, scope)})"
         else:
             clause = over_clause(node, lambda each: self.translate(each, scope).text)
         # A window around a filter goes behind it.
         return Sql(inner.text.replace(MARK, clause + MARK), inner.type)
 
 
-def _is_filter(node: exp.Expression) -> bool:
+def column_names(node: ParsedNode) -> list[str]:
+    """Return the parts of a column's name, from the widest on."""
+    parts = [node.take(each) for each in ("catalog", "db", "table", "this")]
+    return [each.take_name() for each in parts if each is not None]
+
+
+def function_name(node: ParsedNode) -> str:
+    """Return what a function is called, in small letters."""
+    # In backquotes it is a name, elsewhere a word.
+    is_quoted = node.kind_of("this") is exp.Identifier
+    return (node.get("this").take_name() if is_quoted else node.take_word("this")).lower()
+
+
+def _negated(node: ParsedNode, made: Sql) -> Sql:
+    """Return a condition, or its opposite where sqlglot has kept a NOT inside."""
+    return Sql(f"(NOT {made.text})", BOOLEAN) if node.take_flag("negate") else made
+
+
+def _is_filter(node: ParsedNode) -> bool:
     """Whether rows are kept or not by this condition alone."""
     above = node.parent
-    if isinstance(above, exp.Not):
+    if above is not None and above.kind is exp.Not:
         above = above.parent
-    while isinstance(above, exp.And | exp.Paren):
+    while above is not None and above.kind in (exp.And, exp.Paren):
         above = above.parent
-    return isinstance(above, exp.Where)
+    return above is not None and above.kind is exp.Where
 
 
-def _literal(node: exp.Literal) -> Sql:
-    words = node.name
-    if node.is_string:
+def _literal(node: ParsedNode, sign: str = "") -> Sql:
+    words = node.take_text()
+    if words is not None:
+        if sign:
+            raise GoesToSpark("- string")
         return Sql(text(words), STRING, words)
-    if words.isdigit():
-        its_type = INT if int(words) <= _INT_MAX else BIGINT
-        return Sql(plain_cast(words, its_type), its_type, words)
-    if "e" in words.lower():
-        return Sql(plain_cast(words, DOUBLE), DOUBLE, words)
-    whole, _, part = words.partition(".")
-    its_type = SparkType("decimal", max(len(whole.lstrip("0")) + len(part), 1), len(part))
-    return Sql(plain_cast(words, its_type), its_type, words)
+    number = f"{sign}{node.take_number()}"
+    its_type, digits = number_type(number), number_digits(number)
+    return Sql(plain_cast(digits, its_type), its_type, digits)

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from sqlglot import exp
-
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.operators import compare
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.scopes import FromSource, Scope, Sql
 from moldau.pipelines.sql.local.signatures import together
 
-_KNOWN: Final = {"this", "side", "kind", "on", "using"}
 _KINDS: Final = {
     ("", ""): "JOIN", ("", "INNER"): "JOIN", ("", "CROSS"): "CROSS JOIN",
     ("LEFT", ""): "LEFT JOIN", ("LEFT", "OUTER"): "LEFT JOIN", ("RIGHT", ""): "RIGHT JOIN",
@@ -21,25 +19,26 @@ _KINDS: Final = {
 
 
 def join_source(
-    node: exp.Join,
+    node: ParsedNode,
     text: str,
     source: FromSource,
     scope: Scope,
-    condition: Callable[[exp.Expression], str],
+    condition: Callable[[ParsedNode], str],
 ) -> str:
     """Return a join's text; its source is one of the scope's then."""
-    side = str(node.args.get("side") or "").upper()
-    kind = _KINDS.get((side, str(node.args.get("kind") or "").upper()))
-    strange = {key for key, value in node.args.items() if value} - _KNOWN
-    if kind is None or strange:
-        raise GoesToSpark(f"join {node.sql(dialect='spark')}")
-    using = [each.name for each in node.args.get("using") or ()]
+    side = node.take_word("side").upper()
+    kind = _KINDS.get((side, node.take_word("kind").upper()))
+    if kind is None:
+        raise GoesToSpark(f"join {node.words}")
+    using = [each.take_name() for each in node.take_list("using")]
+    said = node.take("on")
+    node.check_own()
     if using:
         on = " AND ".join(_merge(name, source, scope, side) for name in using)
         scope.sources.append(source)
     else:
         scope.sources.append(source)
-        on = "" if node.args.get("on") is None else condition(node.args["on"])
+        on = "" if said is None else condition(said)
     if not on:
         # As Spark has it, a join without a condition is one of all with all.
         if kind not in ("JOIN", "CROSS JOIN"):

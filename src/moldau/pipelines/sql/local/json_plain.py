@@ -8,13 +8,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from moldau.pipelines.decoding.epochs import PER_SECOND, bounds
 from moldau.pipelines.sql.local.times import PLAIN_DATE, PLAIN_TIME
-from moldau.pipelines.sql.local.types import SparkType, duckdb_type, quoted, text
+from moldau.pipelines.sql.local.types import EPOCHS, SparkType, duckdb_type, quoted, text
 
 _PLAIN: Final = frozenset({
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "timestamp",
-    "date",
+    "date", *(each.name for each in EPOCHS.values()),
 })  # fmt: skip
+_FIRST_TIME: Final = "0001-01-01 00:00:00+00"
+_LAST_TIME: Final = "9999-12-31 23:59:59.999999+00"
 _LOOKS_MAX: Final = 8
 """For how many names a text is looked through, before it is cheaper to compare all of its names."""
 
@@ -126,7 +129,9 @@ def _time(raw: str, _: str) -> tuple[str, str]:
     words = f"json_extract_string({raw}, '$')"
     cast = f"TRY_CAST({words} AS TIMESTAMPTZ)"
     is_plain = f"regexp_full_match({words}, {text(PLAIN_TIME)})"
-    condition = f"(starts_with({raw}, '\"') AND {is_plain} AND {cast} IS NOT NULL)"
+    # With a zone, the last hours of 9999 may be those of the next year.
+    is_time = f"{cast} BETWEEN TIMESTAMPTZ '{_FIRST_TIME}' AND TIMESTAMPTZ '{_LAST_TIME}'"
+    condition = f"(starts_with({raw}, '\"') AND {is_plain} AND {is_time})"
     return f"make_timestamp(epoch_us({cast}))", condition
 
 
@@ -137,7 +142,24 @@ def _date(raw: str, to: str) -> tuple[str, str]:
     return cast, f"(starts_with({raw}, '\"') AND {is_plain} AND {cast} IS NOT NULL)"
 
 
+def _epoch(unit: str) -> Callable[[str, str], tuple[str, str]]:
+    first, last = bounds(unit)
+
+    def read(raw: str, _: str) -> tuple[str, str]:
+        number, condition = _whole(raw, "BIGINT")
+        is_time = f"({condition} AND {number} BETWEEN {first} AND {last})"
+        if unit == "ns":
+            # Towards the past, as every other engine; `//` goes towards 1970.
+            us = f"{number} // 1000 - CASE WHEN {number} % 1000 < 0 THEN 1 ELSE 0 END"
+        else:
+            us = f"{number} * {PER_SECOND['us'] // PER_SECOND[unit]}"
+        return f"CASE WHEN {is_time} THEN make_timestamp({us}) END", is_time
+
+    return read
+
+
 _LEAVES: Final[dict[str, Callable[[str, str], tuple[str, str]]]] = {
     "string": _words, "integral": _whole, "float": _number, "double": _number,
     "boolean": _nullable_boolean, "timestamp": _time, "date": _date,
+    **{each.name: _epoch(unit) for unit, each in EPOCHS.items()},
 }  # fmt: skip

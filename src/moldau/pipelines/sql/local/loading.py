@@ -6,13 +6,26 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from moldau.pipelines.decoding.batches import DecodeError, decode_batch, failure
+from moldau.pipelines.decoding.batches import (
+    DecodeError,
+    OnDecodingError,
+    decode_batch,
+    failure,
+)
 from moldau.pipelines.decoding.decoder import Decoder
+from moldau.pipelines.decoding.epoch_decoder import EpochDecoder
 from moldau.pipelines.decoding.plain import NUMBERS, RawDecoder, StringDecoder
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.json_plain import PlainJson
-from moldau.pipelines.sql.local.types import SparkType, arrow_type, duckdb_type, quoted
+from moldau.pipelines.sql.local.types import (
+    EPOCHS,
+    SparkType,
+    arrow_type,
+    duckdb_type,
+    quoted,
+)
 from moldau.pipelines.sql.local.wanted import METADATA, WantedRelation
+from moldau.pipelines.sql.relations import FAIL
 
 _RECORD: Final = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(),
@@ -35,8 +48,12 @@ class Loader:
         self._name = quoted(wanted.table)
         self._topic = wanted.relation.topic
         self._guess = wanted.guess
-        self._keys = [each for each in wanted.keys if wanted.is_table or each[0] in wanted.used]
-        values = [each for each in wanted.values if each[0] in wanted.used]
+        self._fails = wanted.relation.on_error == FAIL
+        self.left_out = 0
+        """How many records did not decode, where that is no error."""
+        loaded = wanted.loaded
+        self._keys = [each for each in wanted.keys if wanted.is_table or each[0] in loaded]
+        values = [each for each in wanted.stored_values if each[0] in loaded]
         self._json: dict[str, Fields] = {}
         self._plain: dict[str, str] = {}
         """The column of a key or value that is no JSON."""
@@ -49,7 +66,7 @@ class Loader:
                 self._json[part] = fields
             elif fields:
                 self._plain[part] = fields[0][0]
-                self._decoders[part] = _decoder(form)
+                self._decoders[part] = _decoder(form, fields[0][1])
         declared = {each.name for each in wanted.relation.columns}
         self._metadata = [name for name in METADATA if name in wanted.used - declared]
         self._wanted = [*(name for name, _ in (*self._keys, *values)), *self._metadata]
@@ -84,15 +101,17 @@ class Loader:
     # Records to columns.
 
     def _schema(self) -> pa.Schema:
-        types = _RECORD | {part: each.arrow_type for part, each in self._decoders.items()}
+        types = _RECORD | {part: _without_zone(each) for part, each in self._decoders.items()}
         return pa.schema([(name, types[name]) for name in self.columns])
 
     def _shape(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         decoders = self._decoders
-        decoded = decode_batch(batch, decoders.get("key"), decoders.get("value"), "fail")
+        on_error: OnDecodingError = "fail" if self._fails else "skip"
+        decoded = decode_batch(batch, decoders.get("key"), decoders.get("value"), on_error)
+        self.left_out += len(batch) - len(decoded)
         if self._is_table:
             # A record without a key is of no row.
-            decoded = decoded.filter(batch.column("key").is_valid())
+            decoded = decoded.filter(decoded.column("key").is_valid())
         arrays = [decoded.column(name).cast(schema.field(name).type) for name in schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -163,10 +182,10 @@ class Loader:
         place = [pa.field("__partition", pa.int32()), pa.field("__offset", pa.int64())]
         schema = pa.schema([*place, *fields])
         for batch in rows.to_batches(max_chunksize=_EXACT_ROWS):
-            made = [self._read_row(row) for row in batch.to_pylist()]
+            made = [each for row in batch.to_pylist() if (each := self._read_row(row)) is not None]
             yield pa.Table.from_pylist(made, schema)
 
-    def _read_row(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _read_row(self, row: dict[str, Any]) -> dict[str, Any] | None:
         made = {"__partition": row["partition"], "__offset": row["offset"]}
         for part, fields in self._json.items():
             if row[part] is None:
@@ -174,6 +193,9 @@ class Loader:
             try:
                 made |= read_json(row[part], fields)
             except BadRecordError as error:
+                if not self._fails:
+                    self.left_out += 1
+                    return None
                 words = f"{part}: {error}"
                 raise DecodeError(
                     failure(self._topic, row["partition"], row["offset"], words)
@@ -193,6 +215,15 @@ class Loader:
         )
 
 
-def _decoder(form: str) -> Decoder:
+def _decoder(form: str, its_type: SparkType) -> Decoder:
     decoders: dict[str, Decoder] = {"raw": RawDecoder(), "string": StringDecoder(), **NUMBERS}
+    units = {each: unit for unit, each in EPOCHS.items()}
+    if its_type in units:
+        return EpochDecoder(decoders[form], units[its_type])
     return decoders[form]
+
+
+def _without_zone(decoder: Decoder) -> pa.DataType:
+    """Return the type of what a decoder gives; the engine's times are UTC's, without saying so."""
+    is_time = pa.types.is_timestamp(decoder.arrow_type)
+    return pa.timestamp("us") if is_time else decoder.arrow_type

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
 from moldau.pipelines.sql.local.functions import remainder
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Sql
 from moldau.pipelines.sql.local.signatures import together
@@ -23,7 +24,7 @@ from moldau.pipelines.sql.local.types import (
     decimal,
 )
 
-COMPARISONS: Final[dict[type[exp.Expression], str]] = {
+COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "=",
     exp.NEQ: "!=",
     exp.LT: "<",
@@ -107,25 +108,30 @@ def modulo(one: Sql, other: Sql) -> Sql:
     return remainder([one, other])
 
 
-def shift(operator: str, when: Sql, interval: exp.Interval) -> Sql:
+def shift(operator: str, when: Sql, interval: ParsedNode) -> Sql:
     """Return a time before or after another."""
-    amount, unit = interval.this, interval.unit
-    if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var):
-        raise GoesToSpark(f"interval {interval.sql(dialect='spark')}")
-    name = unit.name.lower().removesuffix("s")
-    if not amount.name.lstrip("+-").isdigit() or when.type not in (DATE, TIMESTAMP):
-        raise GoesToSpark(f"interval {interval.sql(dialect='spark')} beside {when.type}")
-    count = int(amount.name)
-    micros = micros_of(count, name)
+    count, unit = read_interval(interval)
+    if when.type not in (DATE, TIMESTAMP):
+        raise GoesToSpark(f"interval {interval.words} beside {when.type}")
+    micros = micros_of(count, unit)
     if micros is not None:
-        if when.type == DATE and name not in ("day", "week"):
-            raise GoesToSpark(f"{name}s beside a date")
+        if when.type == DATE and unit not in ("day", "week"):
+            raise GoesToSpark(f"{unit}s beside a date")
         made = f"({when.text} {operator} to_microseconds({micros}))"
-    elif name in ("month", "year"):
-        made = f"({when.text} {operator} to_months({count * (12 if name == 'year' else 1)}))"
+    elif unit in ("month", "year"):
+        made = f"({when.text} {operator} to_months({count * (12 if unit == 'year' else 1)}))"
     else:
-        raise GoesToSpark(f"interval {interval.sql(dialect='spark')}")
+        raise GoesToSpark(f"interval {interval.words}")
     return Sql(plain_cast(made, when.type), when.type)
+
+
+def read_interval(interval: ParsedNode) -> tuple[int, str]:
+    """Return how many of one unit an interval is; `GoesToSpark` if it is not so plain."""
+    amount, unit = interval.get("this"), interval.get("unit")
+    number = amount.take_text() or amount.take_number()
+    if number is None or not number.lstrip("+-").isdigit() or unit.kind is not exp.Var:
+        raise GoesToSpark(f"interval {interval.words}")
+    return int(number), unit.take_name().lower().removesuffix("s")
 
 
 def _has_floats(one: Sql, other: Sql) -> bool:
@@ -137,7 +143,7 @@ def _require_numbers(operator: str, one: Sql, other: Sql) -> None:
         raise GoesToSpark(f"{one.type} {operator} {other.type}")
 
 
-ARITHMETIC: Final[dict[type[exp.Expression], Callable[[Sql, Sql], Sql]]] = {
+ARITHMETIC: Final[dict[type[exp.Expr], Callable[[Sql, Sql], Sql]]] = {
     exp.Add: lambda one, other: add("+", one, other),
     exp.Sub: lambda one, other: add("-", one, other),
     exp.Mul: multiply,

@@ -18,6 +18,7 @@ from moldau.pipelines.sql.local.loading import Loader
 from moldau.pipelines.sql.local.records import QuestionLimits
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.relations import Relation, RelationKind
+from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 from moldau.pipelines.sql.topic_spans import assign_topic
 
 POLL_MS: Final = 250
@@ -50,13 +51,14 @@ def push(
     config: Mapping[str, object],
     text: str,
     catalog: Mapping[str, Relation],
-    starting: str,
+    session: Session,
     asker: Asker,
 ) -> tuple[pa.Schema, Generator[pa.Table]]:
-    """Return the columns of a question, and its rows for as long as somebody asks."""
+    """Return the columns of a question, and its rows for as long as the asker is there."""
+    starting = session.get(AUTO_OFFSET_RESET)
     consumer = Consumer(config={**config, **READ, "auto.offset.reset": starting})
     try:
-        question = Question(config, consumer, catalog, {})
+        question = Question(config, consumer, catalog, {}, session)
         query = question.translate(text)
         (wanted,) = question.wanted
         is_guessed = wanted.is_guessed

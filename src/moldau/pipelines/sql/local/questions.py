@@ -9,7 +9,7 @@ import pyarrow as pa
 from moldau.client.sync_consumer import Consumer
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot
-from moldau.pipelines.sql.language.queries import AsOfTime, QueryNames, TableUse
+from moldau.pipelines.sql.language.queries import AsOfTime, Pseudo, QueryNames, TableUse
 from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.answering import READ, LocalEngine
 from moldau.pipelines.sql.local.inference import infer_relation
@@ -26,7 +26,7 @@ ROWS_MAX: Final = 1000
 
 
 class _LocalNames(QueryNames):
-    """What the engine calls things: AS OF is back in its place, rowtime is the record's time."""
+    """What the engine calls things: AS OF is back in its place, rowtime is a column of its own."""
 
     def table(self, use: TableUse) -> str:
         """Return a table's name, as it was."""
@@ -37,9 +37,9 @@ class _LocalNames(QueryNames):
         return f"{name} {kind} AS OF '{use.as_of}'"
 
     def rowtime(self, use: TableUse | None) -> str:
-        """Return the column with the record's time."""
+        """Return the column with the row's time, which every relation has here."""
         del use
-        return "_timestamp"
+        return Pseudo.ROWTIME.value
 
 
 _NAMES: Final = _LocalNames()
@@ -65,24 +65,27 @@ class LocalQuestions:
         try:
             if select.emit is not None:
                 check_stateless(select, snapshot)
-                starting = session.get(AUTO_OFFSET_RESET)
-                schema, tables = push(self._config, text, catalog, starting, asker)
+                schema, tables = push(self._config, text, catalog, session, asker)
                 return Result(_columns(schema), _pushed(tables, select.limit), self.name)
-            found = self._engine.answer(text, catalog, asker=asker).rows
+            answer = self._engine.answer(text, catalog, asker=asker, session=session)
         except GoesToSpark as refusal:
             raise DeclinedError(refusal.reason) from None
+        found = answer.rows
         batches = (rows_of(each) for each in found.to_batches(max_chunksize=ROWS_MAX))
-        return Result(_columns(found.schema), batches, self.name)
+        return Result(_columns(found.schema), batches, self.name, answer.left_out)
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
+        del asker
         text, catalog = select.query.render(_NAMES), _catalog(snapshot)
         if select.emit is not None:
             try:
                 check_stateless(select, snapshot)
             except GoesToSpark as refusal:
                 raise DeclinedError(refusal.reason) from None
-        found = self._engine.explain(text, catalog)
+        found = self._engine.explain(text, catalog, session=session)
         if not found.is_local:
             raise DeclinedError(found.reason)
         if select.emit is not None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from moldau.pipelines.sql.language.names import no_column, no_field
 from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
 from moldau.pipelines.sql.local.types import SparkType, quoted, text
 
@@ -53,6 +54,16 @@ class FromSource:
         return found[0].sql
 
 
+@dataclass(frozen=True, slots=True)
+class FoundName:
+    """What a name stands for."""
+
+    sql: Sql
+    names: Sequence[str]
+    """The name without the relation's before it: the column, and fields inside it."""
+    is_alias: bool = False
+
+
 @dataclass(slots=True)
 class Scope:
     """The names that an expression can use."""
@@ -65,32 +76,44 @@ class Scope:
     """The columns that USING has made one of."""
     filters: list[str] = field(default_factory=list)
     """Conditions that functions bring with them."""
+    is_lent: bool = False
+    """Whether a query inside has used a name of this one since this was last looked at."""
 
     def resolve(self, parts: Sequence[str]) -> Sql:
         """Return what a name with its qualifiers stands for."""
-        found = self._find(parts)
+        found = self.find(parts)
+        sql = found.sql
+        for name in found.names[1:]:
+            sql = field_of(sql, name)
+        return sql
+
+    def find(self, parts: Sequence[str]) -> "FoundName":
+        """Return the column or the alias that a name begins with."""
+        found = self._find_here(parts)
         if found is None and self.outer is not None:
-            return self.outer.resolve(parts)
+            self.outer.is_lent = True
+            return self.outer.find(parts)
         if found is None:
             known = [each.name for source in self.sources for each in source.columns]
-            there = f"there are {', '.join(known)}" if known else "there is none"
-            raise NoColumnError(f"there is no column {'.'.join(parts)}; {there}")
+            raise NoColumnError(no_column(".".join(parts), known))
         return found
 
-    def _find(self, parts: Sequence[str]) -> Sql | None:
+    def _find_here(self, parts: Sequence[str]) -> "FoundName | None":
         if len(parts) > 1:
             for source in self.sources:
                 if _equal(source.alias, parts[0]) and (found := source.find(parts[1])) is not None:
-                    return _inside(found, parts[2:])
+                    return FoundName(found, parts[1:])
         name = parts[0].lower()
         candidates = [self.merged[name]] if name in self.merged else []
         if not candidates:
             candidates = [sql for each in self.sources if (sql := each.find(parts[0])) is not None]
         if len(candidates) > 1:
             raise QueryError(f"column {parts[0]} is ambiguous: write which relation's")
-        if not candidates and name in self.aliases:
-            candidates = [self.aliases[name]]
-        return _inside(candidates[0], parts[1:]) if candidates else None
+        if candidates:
+            return FoundName(candidates[0], parts)
+        if name in self.aliases:
+            return FoundName(self.aliases[name], parts, is_alias=True)
+        return None
 
     def star(self, alias: str | None) -> list[NamedColumn]:
         """Return the columns of `*`, or of `alias.*`."""
@@ -114,12 +137,6 @@ class Scope:
         return columns
 
 
-def _inside(sql: Sql, fields: Sequence[str]) -> Sql:
-    for name in fields:
-        sql = field_of(sql, name)
-    return sql
-
-
 def field_of(sql: Sql, name: str) -> Sql:
     """Return a struct's field."""
     if sql.type.name != "struct":
@@ -127,7 +144,7 @@ def field_of(sql: Sql, name: str) -> Sql:
     for known, part in sql.type.fields:
         if _equal(known, name):
             return Sql(f"struct_extract({sql.text}, {text(known)})", part)
-    raise NoColumnError(f"there is no field {name} in {sql.type}")
+    raise NoColumnError(no_field(name, sql.type.names))
 
 
 def column(alias: str, name: str, its_type: SparkType) -> Sql:

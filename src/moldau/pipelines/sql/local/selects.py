@@ -3,30 +3,23 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from sqlglot import exp
 
+from moldau.pipelines.sql.language.queries import AsOf
+from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.casts import cast
-from moldau.pipelines.sql.local.expressions import Expressions
+from moldau.pipelines.sql.local.expressions import Expressions, column_names
 from moldau.pipelines.sql.local.joins import join_source
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.output_names import output_name
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.scopes import FromSource, NamedColumn, Scope, Sql, column
 from moldau.pipelines.sql.local.types import SparkType, common_type, quoted
 from moldau.pipelines.sql.local.window_specs import order_text
 
-FindRelation = Callable[[exp.Table, str], FromSource]
-"""Returns what a table in FROM is; its columns are those of the alias that it is given."""
-
-_SELECT: Final = {
-    "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit",
-    "offset", "with_",
-}  # fmt: skip
-_SET_OPERATION: Final = {
-    "this", "expression", "distinct", "order", "limit", "offset", "with_",
-}  # fmt: skip
-_TABLE: Final = {"this", "alias", "version"}
+FindRelation = Callable[[str, AsOf | None, str], FromSource]
+"""Returns what a name in FROM is, as it was; its columns are those of the alias that is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +30,34 @@ class DuckQuery:
     names: tuple[str, ...]
     types: tuple[SparkType, ...]
 
+    def renamed(self, alias: str, names: Sequence[str]) -> "DuckQuery":
+        """Return it with other names for its columns."""
+        if len(names) != len(self.names):
+            raise QueryError(f"{alias} has {len(self.names)} columns, not {len(names)}")
+        return DuckQuery(self.text, tuple(names), self.types)
+
     def source(self, alias: str, names: Sequence[str] = ()) -> FromSource:
         """Return it as it is seen in a FROM."""
-        if names and len(names) != len(self.names):
-            raise QueryError(f"{alias} has {len(self.names)} columns, not {len(names)}")
+        seen = self.renamed(alias, names) if names else self
         columns = [
             NamedColumn(name, column(alias, f"c{at}", its_type))
-            for at, (name, its_type) in enumerate(zip(names or self.names, self.types, strict=True))
+            for at, (name, its_type) in enumerate(zip(seen.names, seen.types, strict=True))
         ]
         return FromSource(alias, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """What stands behind a query, and behind several in parentheses."""
+
+    order: ParsedNode | None
+    limit: ParsedNode | None
+    offset: ParsedNode | None
+
+    @staticmethod
+    def of(node: ParsedNode) -> "_Tail":
+        """Take the clauses of a query."""
+        return _Tail(node.take("order"), node.take("limit"), node.take("offset"))
 
 
 class Queries:
@@ -56,229 +68,243 @@ class Queries:
         self._ctes: dict[str, tuple[str, DuckQuery]] = {}
         self._expressions = Expressions(self._inner, now)
 
-    def translate(self, node: exp.Expression, outer: Scope | None = None) -> DuckQuery:
+    def translate(self, statement: exp.Expr) -> DuckQuery:
         """Return a query of DuckDB's with the rows that Spark gives."""
+        node = ParsedNode(statement)
+        made = self._query(node)
+        node.check()
+        return made
+
+    def _query(self, node: ParsedNode, outer: Scope | None = None) -> DuckQuery:
+        if node.kind is exp.Select:
+            translate = self._select
+        elif node.kind is exp.Subquery:
+            translate = self._parenthesized
+        elif node.kind in (exp.Union, exp.Intersect, exp.Except):
+            translate = self._set_operation
+        else:
+            raise GoesToSpark(f"{node.key} is Spark's to compute")
         kept = dict(self._ctes)
         try:
             prefix = self._with(node)
-            match node:
-                case exp.Select():
-                    made = self._select(node, outer)
-                case exp.Union() | exp.Intersect() | exp.Except():
-                    made = self._set_operation(node, outer)
-                case exp.Subquery():
-                    made = self._parenthesized(node, outer)
-                case _:
-                    raise GoesToSpark(f"{node.key} is Spark's to compute")
+            made = translate(node, outer)
             return DuckQuery(prefix + made.text, made.names, made.types)
         finally:
             self._ctes = kept
 
-    def _inner(self, node: exp.Expression, scope: Scope) -> tuple[str, Sequence[SparkType]]:
-        made = self.translate(node, scope)
+    def _inner(self, node: ParsedNode, scope: Scope) -> tuple[str, Sequence[SparkType]]:
+        made = self._query(node, scope)
         return made.text, made.types
 
-    def _parenthesized(self, node: exp.Subquery, outer: Scope | None) -> DuckQuery:
-        _require(node, {"this", "order", "limit", "offset", "with_", "alias"})
-        inner = self.translate(node.this, outer)
-        tail = self._tail(node, Scope(), inner, [])
-        return DuckQuery(f"({inner.text}){tail}" if tail else inner.text, inner.names, inner.types)
+    def _parenthesized(self, node: ParsedNode, outer: Scope | None) -> DuckQuery:
+        inner, tail = self._query(node.get("this"), outer), _Tail.of(node)
+        end = self._tail(tail, Scope(), inner, [])
+        return DuckQuery(f"({inner.text}){end}" if end else inner.text, inner.names, inner.types)
 
-    def _with(self, node: exp.Expression) -> str:
-        clause = node.args.get("with_")
+    def _with(self, node: ParsedNode) -> str:
+        clause = node.take("with_")
         if clause is None:
             return ""
-        if clause.args.get("recursive"):
-            raise GoesToSpark("a recursive query")
+        queries = clause.take_list("expressions")
+        clause.check_own()
         parts: list[str] = []
-        for cte in clause.expressions:
-            inner = self.translate(cte.this)
-            table = cte.args["alias"]
-            names = [each.name for each in table.columns]
+        for cte in queries:
+            inner = self._query(cte.get("this"))
+            name, names = _alias(cte)
             if names:
-                inner = DuckQuery(inner.text, tuple(names), inner.types)
+                inner = inner.renamed(name, names)
             known = f"q{len(self._ctes)}_{len(parts)}"
             parts.append(f"{known} AS ({inner.text})")
-            self._ctes[cte.alias.lower()] = known, inner
+            self._ctes[name.lower()] = known, inner
         return f"WITH {', '.join(parts)} "
 
     # One SELECT.
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> DuckQuery:
-        _require(node, _SELECT)
+    def _select(self, node: ParsedNode, outer: Scope | None) -> DuckQuery:
+        source, joins, where = node.take("from_"), node.take_list("joins"), node.take("where")
+        chosen, distinct = node.take_list("expressions"), node.take("distinct")
+        group, having, tail = node.take("group"), node.take("having"), _Tail.of(node)
+        node.check_own()
         scope = Scope(outer=outer)
-        relations = self._from(node, scope)
-        where = []
-        if node.args.get("where") is not None:
-            # It sees no aliases.
-            where.append(self._expressions.condition(node.args["where"].this, scope))
-        self._name_windows(node, scope)
-        items = self._items(node, scope)
-        groups = self._groups(node, scope, items)
-        having = ""
-        if node.args.get("having") is not None:
-            self._require_clear(node.args["having"].this, scope, items)
-            having = f" HAVING {self._expressions.condition(node.args['having'].this, scope)}"
-        names = tuple(each.name for each in items)
-        made = DuckQuery("", names, tuple(each.sql.type for each in items))
-        tail = self._tail(node, scope, made, items)
-        where += scope.filters
-        distinct = "DISTINCT " if node.args.get("distinct") is not None else ""
-        if distinct and node.args["distinct"].args.get("on"):
-            raise GoesToSpark("DISTINCT ON")
-        chosen = ", ".join(f'{each.sql.text} AS "c{at}"' for at, each in enumerate(items))
-        conditions = f" WHERE {' AND '.join(where)}" if where else ""
-        text = f"SELECT {distinct}{chosen}{relations}{conditions}{groups}{having}{tail}"
+        relations = "" if source is None else self._from(source.get("this"), joins, scope)
+        # It sees no aliases.
+        conditions = [] if where is None else [self._condition(where, scope)]
+        keys = [] if group is None else group.take_list("expressions")
+        self._name_windows(keys, scope)
+        items = self._items(chosen, scope)
+        groups = self._groups(keys, scope, items)
+        if having is not None:
+            self._require_clear(having.get("this"), scope, items)
+            groups += f" HAVING {self._condition(having, scope)}"
+        names, types = (each.name for each in items), (each.sql.type for each in items)
+        made = DuckQuery("", tuple(names), tuple(types))
+        end = self._tail(tail, scope, made, items)
+        conditions += scope.filters
+        filters = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        columns = ", ".join(f'{each.sql.text} AS "c{at}"' for at, each in enumerate(items))
+        words = "SELECT" if distinct is None else "SELECT DISTINCT"
+        text = f"{words} {columns}{relations}{filters}{groups}{end}"
         return DuckQuery(text, made.names, made.types)
 
-    def _from(self, node: exp.Select, scope: Scope) -> str:
-        clause = node.args.get("from_")
-        if clause is None:
-            return ""
-        text, source = self._source(clause.this, scope)
+    def _condition(self, clause: ParsedNode, scope: Scope) -> str:
+        return self._expressions.condition(clause.get("this"), scope)
+
+    def _from(self, first: ParsedNode, joins: Sequence[ParsedNode], scope: Scope) -> str:
+        text, source = self._source(first, scope)
         scope.sources.append(source)
-        for each in node.args.get("joins") or ():
-            its_text, its_source = self._source(each.this, scope)
+        for each in joins:
+            its_text, its_source = self._source(each.get("this"), scope)
             text += join_source(
                 each, its_text, its_source, scope,
                 lambda condition: self._expressions.condition(condition, scope),
             )  # fmt: skip
         return f" FROM {text}"
 
-    def _source(self, node: exp.Expression, scope: Scope) -> tuple[str, FromSource]:
-        alias = node.alias_or_name
-        if any(each.alias.lower() == alias.lower() for each in scope.sources):
-            raise QueryError(f"two relations are called {alias}: give one of them another name")
-        names = [each.name for each in (node.args.get("alias") or exp.TableAlias()).columns]
-        match node:
-            case exp.Subquery():
-                inner = self.translate(node.this)
-                alias = alias or f"_{len(scope.sources)}"
-                return f"({inner.text}) AS {quoted(alias)}", inner.source(alias, names)
-            case exp.Table() if isinstance(node.this, exp.Identifier):
-                _require(node, _TABLE)
-                known = self._ctes.get(node.name.lower())
-                if known is not None:
-                    if node.args.get("version") is not None:
-                        raise QueryError(f"{node.name} is a query: it has no AS OF")
-                    return f"{known[0]} AS {quoted(alias)}", known[1].source(alias, names)
-                if names:
-                    raise GoesToSpark("columns that are renamed behind a relation")
-                source = self._find_relation(node, alias)
-                return f"{source.table} AS {quoted(alias)}", source
-            case _:
-                raise GoesToSpark(f"FROM {node.sql(dialect='spark')}")
+    def _source(self, node: ParsedNode, scope: Scope) -> tuple[str, FromSource]:
+        alias, names = _alias(node)
+        if node.kind is exp.Subquery:
+            query = node.get("this")
+            node.check_own()
+            _require_new(alias, scope)
+            inner = self._query(query)
+            alias = alias or f"_{len(scope.sources)}"
+            return f"({inner.text}) AS {quoted(alias)}", inner.source(alias, names)
+        if node.kind is not exp.Table or node.kind_of("this") is not exp.Identifier:
+            raise GoesToSpark(f"FROM {node.words}")
+        parts = [each for name in ("catalog", "db", "this") if (each := node.take(name))]
+        name = ".".join(each.take_name() for each in parts)
+        as_of = read_as_of(node)
+        node.check_own()
+        alias = alias or parts[-1].take_name()
+        _require_new(alias, scope)
+        known = self._ctes.get(name.lower()) if len(parts) == 1 else None
+        if known is not None:
+            if as_of is not None:
+                raise QueryError(f"{name} is a query: it has no AS OF")
+            return f"{known[0]} AS {quoted(alias)}", known[1].source(alias, names)
+        if names:
+            raise GoesToSpark("columns that are renamed behind a relation")
+        source = self._find_relation(name, as_of, alias)
+        return f"{source.table} AS {quoted(alias)}", source
 
-    def _name_windows(self, node: exp.Select, scope: Scope) -> None:
+    def _name_windows(self, keys: Sequence[ParsedNode], scope: Scope) -> None:
         """Let `window` stand for the window that rows are grouped by."""
-        for each in (node.args.get("group") or exp.Group()).expressions:
-            if isinstance(each, exp.Anonymous) and str(each.this).lower() == "window":
+        for each in keys:
+            if each.kind is exp.Anonymous and each.take_word("this").lower() == "window":
                 scope.aliases["window"] = self._expressions.translate(each, scope)
 
-    def _items(self, node: exp.Select, scope: Scope) -> list[NamedColumn]:
+    def _items(self, nodes: Sequence[ParsedNode], scope: Scope) -> list[NamedColumn]:
         items: list[NamedColumn] = []
-        for each in node.expressions:
-            if isinstance(each, exp.Star) or (
-                isinstance(each, exp.Column) and isinstance(each.this, exp.Star)
-            ):
-                star = each if isinstance(each, exp.Star) else each.this
-                _require(star, set())
-                alias = each.table if isinstance(each, exp.Column) else None
-                items += scope.star(alias or None)
-                continue
-            made = self._expressions.translate(each.unalias(), scope)
-            items.append(NamedColumn(output_name(each), made))
-            if isinstance(each, exp.Alias):
+        for each in nodes:
+            if each.kind is exp.Star:
+                items += scope.star(None)
+            elif each.kind is exp.Column and each.kind_of("this") is exp.Star:
+                each.get("this")
+                items += scope.star(each.get("table").take_name())
+            elif each.kind is exp.Alias:
+                name = each.get("alias").take_name()
+                made = self._expressions.translate(each.get("this"), scope)
+                items.append(NamedColumn(name, made))
                 # Spark lets later expressions use it, where no column has that name.
-                scope.aliases[each.alias.lower()] = made
+                scope.aliases[name.lower()] = made
+            else:
+                items.append(self._unnamed(each, scope))
         return items
 
-    def _groups(self, node: exp.Select, scope: Scope, items: Sequence[NamedColumn]) -> str:
-        group = node.args.get("group")
-        if group is None:
-            return ""
-        _require(group, {"expressions"})
+    def _unnamed(self, node: ParsedNode, scope: Scope) -> NamedColumn:
+        """Return an item without an alias, by the name that Spark gives it."""
+        scope.is_lent = False
+        made = self._expressions.translate(node, scope)
+        name = output_name(node, scope, lambda each: self._expressions.translate(each, scope).type)
+        return NamedColumn(name, made)
+
+    def _groups(
+        self, keys: Sequence[ParsedNode], scope: Scope, items: Sequence[NamedColumn]
+    ) -> str:
         texts = []
-        for each in group.expressions:
-            if isinstance(each, exp.Literal) and not each.is_string:
-                texts.append(_at(items, each).sql.text)
+        for each in keys:
+            place = each.take_whole()
+            if place is not None:
+                _require_place(place, len(items))
+                texts.append(items[place - 1].sql.text)
             else:
                 texts.append(self._expressions.translate(each, scope).text)
-        return f" GROUP BY {', '.join(texts)}"
+        return f" GROUP BY {', '.join(texts)}" if texts else ""
 
     # What follows: order and limit.
 
     def _tail(
-        self, node: exp.Expression, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
+        self, tail: "_Tail", scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
     ) -> str:
         text = ""
-        order = node.args.get("order")
-        if order is not None:
-            _require(order, {"expressions"})
+        if tail.order is not None:
 
-            def translate(each: exp.Expression) -> str:
+            def translate(each: ParsedNode) -> str:
                 return self._ordered(each, scope, made, items)
 
-            texts = [order_text(each, translate) for each in order.expressions]
+            texts = [order_text(each, translate) for each in tail.order.take_list("expressions")]
             text += f" ORDER BY {', '.join(texts)}"
-        for name in ("limit", "offset"):
-            clause = node.args.get(name)
+        for word, clause in (("LIMIT", tail.limit), ("OFFSET", tail.offset)):
             if clause is not None:
-                number = clause.expression
-                if not isinstance(number, exp.Literal) or not number.name.isdigit():
-                    raise GoesToSpark(f"{name.upper()} {number.sql(dialect='spark')}")
-                text += f" {name.upper()} {number.name}"
+                rows = clause.get("expression").take_whole()
+                if rows is None:
+                    raise GoesToSpark(f"{word} {clause.get('expression').words}")
+                text += f" {word} {rows}"
         return text
 
     def _ordered(
-        self, node: exp.Expression, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
+        self, node: ParsedNode, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
     ) -> str:
-        if isinstance(node, exp.Literal) and not node.is_string:
-            return str(_place(made, node) + 1)
-        if isinstance(node, exp.Column) and len(node.parts) == 1:
+        place = node.take_whole()
+        if place is not None:
+            _require_place(place, len(made.names))
+            return str(place)
+        if node.kind is exp.Column and len(names := column_names(node)) == 1:
             # A column of the result, before one of what is selected from.
-            places = [at for at, name in enumerate(made.names) if name.lower() == node.name.lower()]
+            wanted = names[0].lower()
+            places = [at for at, name in enumerate(made.names) if name.lower() == wanted]
             if len(places) == 1:
                 return str(places[0] + 1)
         if not items:
-            raise GoesToSpark(f"ORDER BY {node.sql(dialect='spark')} behind a set operation")
+            raise GoesToSpark(f"ORDER BY {node.words} behind a set operation")
         self._require_clear(node, scope, items)
         found = self._expressions.translate(node, scope).text
         texts = [each.sql.text for each in items]
         return str(texts.index(found) + 1) if found in texts else found
 
-    def _require_clear(
-        self, node: exp.Expression, scope: Scope, items: Sequence[NamedColumn]
-    ) -> None:
+    def _require_clear(self, node: ParsedNode, scope: Scope, items: Sequence[NamedColumn]) -> None:
         """Leave to Spark which one is meant: a column, or what was made of it by the same name."""
         known = {each.name.lower(): each.sql.text for each in items}
         for each in node.find_all(exp.Column):
-            name = each.name.lower()
-            if len(each.parts) > 1 or name not in known:
+            names = column_names(each)
+            if len(names) > 1 or names[0].lower() not in known:
                 continue
-            if self._expressions.translate(each, scope).text != known[name]:
-                raise GoesToSpark(f"{each.name} is a column, and the name of another one")
+            if self._expressions.translate(each, scope).text != known[names[0].lower()]:
+                raise GoesToSpark(f"{names[0]} is a column, and the name of another one")
 
     # Several SELECTs.
 
-    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> DuckQuery:
-        _require(node, _SET_OPERATION)
-        sides = [self.translate(each, outer) for each in (node.this, node.expression)]
+    def _set_operation(self, node: ParsedNode, outer: Scope | None) -> DuckQuery:
+        operator, tail = node.key.upper(), _Tail.of(node)
+        if node.take_flag("distinct") is False:
+            operator += " ALL"
+        nodes = [node.get(each) for each in ("this", "expression")]
+        node.check_own()
+        sides = [self._query(each, outer) for each in nodes]
         if len(sides[0].types) != len(sides[1].types):
             raise QueryError(
-                f"{node.key.upper()} of {len(sides[0].types)} and {len(sides[1].types)} columns"
+                f"{operator} of {len(sides[0].types)} and {len(sides[1].types)} columns"
             )
         types = []
         for one, other in zip(sides[0].types, sides[1].types, strict=True):
             common = common_type(one, other)
             if common is None:
-                raise GoesToSpark(f"{node.key.upper()} of {one} and {other}")
+                raise GoesToSpark(f"{operator} of {one} and {other}")
             types.append(common)
         texts = [_as_types(each, types) for each in sides]
-        operator = node.key.upper() + ("" if node.args.get("distinct", True) else " ALL")
         made = DuckQuery("", sides[0].names, tuple(types))
-        tail = self._tail(node, Scope(), made, [])
-        text = f"SELECT * FROM ({texts[0]} {operator} {texts[1]}){tail}"
+        end = self._tail(tail, Scope(), made, [])
+        text = f"SELECT * FROM ({texts[0]} {operator} {texts[1]}){end}"
         return DuckQuery(text, made.names, made.types)
 
 
@@ -290,22 +316,21 @@ def _as_types(query: DuckQuery, types: Sequence[SparkType]) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query.text})"
 
 
-def _at(items: Sequence[NamedColumn], number: exp.Literal) -> NamedColumn:
-    place = int(number.name)
-    if not 1 <= place <= len(items):
-        raise QueryError(f"there is no column {place}: the result has {len(items)}")
-    return items[place - 1]
+def _alias(node: ParsedNode) -> tuple[str, list[str]]:
+    """Return what stands behind AS, nothing if it is not said, and the columns' names there."""
+    alias = node.take("alias")
+    if alias is None:
+        return "", []
+    name = alias.take("this")
+    columns = [each.take_name() for each in alias.take_list("columns")]
+    return "" if name is None else name.take_name(), columns
 
 
-def _place(made: DuckQuery, number: exp.Literal) -> int:
-    place = int(number.name)
-    if not 1 <= place <= len(made.names):
-        raise QueryError(f"there is no column {place}: the result has {len(made.names)}")
-    return place - 1
+def _require_new(alias: str, scope: Scope) -> None:
+    if any(each.alias.lower() == alias.lower() for each in scope.sources):
+        raise GoesToSpark(f"two relations are called {alias}: give one of them another name")
 
 
-def _require(node: exp.Expression, known: set[str]) -> None:
-    """Leave to Spark what has clauses that are not known here."""
-    strange = sorted({key for key, value in node.args.items() if value} - known)
-    if strange:
-        raise GoesToSpark(f"{strange[0].strip('_').replace('_', ' ')} in {node.key}")
+def _require_place(place: int, count: int) -> None:
+    if not 1 <= place <= count:
+        raise QueryError(f"there is no column {place}: the result has {count}")

@@ -18,14 +18,22 @@ _TIME: Final = re.compile(
 )
 
 
+_FAR: Final = re.compile(r"(-\d+|\+?\d{5,6})(-\d{1,2}(-\d{1,2}([T ].*)?)?)?", re.ASCII)
+
+
 class UnclearTimeError(ValueError):
     """What may be a time in Spark, such as one with the name of a zone."""
+
+
+class FarTimeError(UnclearTimeError):
+    """What is a time in Spark's casts, but none of the years 1 to 9999, or none at all."""
 
 
 def read_timestamp(words: str) -> datetime | None:
     """Return a time in UTC, None if it is none; `UnclearTimeError` if only Spark knows."""
     found = _TIME.fullmatch(words.strip())
     if found is None:
+        _check_near(words)
         if re.match(r"\s*[+-]?\d{4,}", words, re.ASCII) or "T" in words or ":" in words:
             raise UnclearTimeError(words)
         return None
@@ -43,14 +51,17 @@ def read_timestamp(words: str) -> datetime | None:
             tzinfo=_zone(found["zone"]),
         )
         return local.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    except OverflowError:
+        raise FarTimeError(words) from None
 
 
 def read_date(words: str) -> date | None:
     """Return a date, None if it is none; `UnclearTimeError` if only Spark knows."""
     found = re.fullmatch(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", words.strip(), re.ASCII)
     if found is None:
+        _check_near(words)
         if re.match(r"\s*[+-]?\d{4,}", words, re.ASCII):
             raise UnclearTimeError(words)
         return None
@@ -58,6 +69,11 @@ def read_date(words: str) -> date | None:
         return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
     except ValueError:
         return None
+
+
+def _check_near(words: str) -> None:
+    if _FAR.fullmatch(words.strip()):
+        raise FarTimeError(words)
 
 
 def _zone(words: str | None) -> timezone:

@@ -1,12 +1,16 @@
 """Spark's types, as far as this engine has the same: their names in DuckDB and in Arrow."""
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from moldau.pipelines.decoding.epochs import UNITS
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 
 DECIMAL_DIGITS_MAX: Final = 38
@@ -66,6 +70,8 @@ TIMESTAMP: Final = SparkType("timestamp")
 NULL: Final = SparkType("void")
 INTEGRAL: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """From narrow to wide, with the digits that Spark counts for each as a decimal."""
+EPOCHS: Final = {unit: SparkType(f"epoch_{unit}") for unit in UNITS}
+"""How a number since 1970 is loaded, of each unit: what comes of it is a timestamp."""
 HEADERS: Final = SparkType(
     "array", parts=(SparkType("struct", parts=(STRING, BINARY), names=("key", "value")),)
 )
@@ -74,12 +80,13 @@ _DUCKDB: Final = {
     "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER",
     "bigint": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR",
     "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP", "void": "INTEGER",
+    **{each.name: "TIMESTAMP" for each in EPOCHS.values()},
 }  # fmt: skip
 _ARROW: Final = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
     "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
     "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
-    "void": pa.null(),
+    "void": pa.null(), **{each.name: pa.timestamp("us", "UTC") for each in EPOCHS.values()},
 }  # fmt: skip
 _PARSED: Final = {
     "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int",
@@ -89,34 +96,53 @@ _PARSED: Final = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def parse_type(ddl: str) -> SparkType:
     """Read a type as Spark's DDL writes it."""
+    if re.search(r"\bcollate\b", ddl, re.IGNORECASE):
+        # sqlglot leaves it out.
+        raise GoesToSpark(f"type {ddl} is Spark's alone")
     try:
-        return from_sqlglot(exp.DataType.build(ddl, dialect="spark"))
+        given = ParsedNode(exp.DataType.build(ddl, dialect="spark"))
     except SqlglotError:
         raise QueryError(f"{ddl!r} is no type of Spark's") from None
+    made = from_sqlglot(given)
+    given.check()
+    return made
 
 
-def from_sqlglot(given: exp.DataType) -> SparkType:
+def from_sqlglot(given: ParsedNode) -> SparkType:
     """Return a parsed type; `GoesToSpark` for one that this engine does not have."""
-    name = given.this.name
+    if given.kind is not exp.DataType or given.kind_of("this") is not exp.DType:
+        raise GoesToSpark(f"type {given.words.lower()} is Spark's alone")
+    name, parts = given.take_word("this"), given.take_list("expressions")
     match name:
         case "DECIMAL":
-            digits = [int(each.name) for each in given.expressions]
+            digits = [each.get("this").take_whole() or 0 for each in parts]
             precision, scale = [*digits, *(10, 0)[len(digits) :]]
             return SparkType("decimal", precision, scale)
         case "ARRAY" | "LIST":
-            return SparkType("array", parts=tuple(map(from_sqlglot, given.expressions)))
+            return SparkType("array", parts=tuple(map(from_sqlglot, parts)))
         case "MAP":
-            return SparkType("map", parts=tuple(map(from_sqlglot, given.expressions)))
+            return SparkType("map", parts=tuple(map(from_sqlglot, parts)))
         case "STRUCT":
-            fields = given.expressions
-            parts = tuple(from_sqlglot(each.args["kind"]) for each in fields)
-            return SparkType("struct", parts=parts, names=tuple(each.name for each in fields))
-        case _ if name in _PARSED and not (name == "VARCHAR" and given.expressions):
+            names = tuple(each.get("this").take_name() for each in parts)
+            return SparkType("struct", parts=tuple(map(_field_type, parts)), names=names)
+        case _ if name in _PARSED and not parts:
             return SparkType(_PARSED[name])
         case _:
-            raise GoesToSpark(f"type {given.sql(dialect='spark').lower()} is Spark's alone")
+            raise GoesToSpark(f"type {given.words.lower()} is Spark's alone")
+
+
+def _field_type(field: ParsedNode) -> SparkType:
+    for each in field.take_list("constraints"):
+        # NOT NULL and a comment are no part of a value.
+        kind = each.get("kind")
+        if kind.kind is exp.CommentColumnConstraint:
+            kind.get("this").take_text()
+        elif kind.kind is not exp.NotNullColumnConstraint:
+            raise GoesToSpark(f"{each.words} in a type")
+    return from_sqlglot(field.get("kind"))
 
 
 def quoted(name: str) -> str:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from moldau.pipelines.sql.language.queries import AsOf
+from moldau.pipelines.sql.language.queries import AsOf, Pseudo
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import FromSource, NamedColumn, column
 from moldau.pipelines.sql.local.types import (
     BIGINT,
+    EPOCHS,
     HEADERS,
     INT,
     STRING,
@@ -16,13 +17,16 @@ from moldau.pipelines.sql.local.types import (
     parse_type,
     quoted,
 )
-from moldau.pipelines.sql.relations import Relation, RelationKind, guessed
+from moldau.pipelines.sql.relations import FAIL, Relation, RelationKind, guessed
 
 METADATA: Final = {
     "_topic": STRING, "_partition": INT, "_offset": BIGINT, "_timestamp": TIMESTAMP,
     "_headers": HEADERS,
 }  # fmt: skip
 """The columns of the record itself, which `*` does not have."""
+ROWTIME: Final = Pseudo.ROWTIME.value
+"""The time of a row: that of the event, or the record's."""
+TIMESTAMP_COLUMN: Final = "_timestamp"
 PLAIN_FORMATS: Final = ("raw", "string", "int", "long", "float", "double")
 KEY_FORMATS: Final = {
     "string": "string", "int": "int", "bigint": "long", "float": "float", "double": "double",
@@ -30,6 +34,17 @@ KEY_FORMATS: Final = {
 }  # fmt: skip
 """The formats of keys of one column: those of Java's serializers."""
 VALUE_TYPES: Final = {name: SparkType(its_type) for its_type, name in KEY_FORMATS.items()}
+
+
+def stored_values(relation: Relation) -> list[tuple[str, SparkType]]:
+    """Return the columns of a relation's values, as they are read from records."""
+    epoch = relation.epoch
+    return [
+        (each.name, EPOCHS[epoch.unit])
+        if epoch is not None and each.name == epoch.column
+        else (each.name, parse_type(each.type))
+        for each in relation.values
+    ]
 
 
 @dataclass(slots=True)
@@ -61,6 +76,21 @@ class WantedRelation:
         return [(each.name, parse_type(each.type)) for each in self.relation.values]
 
     @property
+    def stored_values(self) -> list[tuple[str, SparkType]]:
+        """The value's columns, as they are loaded: a time may be a number in the record."""
+        return stored_values(self.relation)
+
+    @property
+    def loaded(self) -> set[str]:
+        """The columns to decode: those that are asked for, or all.
+
+        Where records may be left out, which these are must not depend on what is asked for.
+        """
+        if self.relation.on_error == FAIL:
+            return self.used
+        return self.used | {each.name for each in self.relation.columns}
+
+    @property
     def is_table(self) -> bool:
         """Whether only the latest record of a key counts."""
         return self.relation.kind is RelationKind.TABLE
@@ -77,7 +107,7 @@ class WantedRelation:
         if relation.format not in ("json", *PLAIN_FORMATS):
             raise GoesToSpark(f"{relation.name} is in format {relation.format}")
         if relation.format in PLAIN_FORMATS:
-            types = [its_type for _, its_type in self.values]
+            types = [parse_type(each.type) for each in relation.stored_values]
             if types != [VALUE_TYPES[relation.format]]:
                 raise GoesToSpark(
                     f"{relation.name} in format {relation.format} has one column of "
@@ -99,4 +129,15 @@ class WantedRelation:
             # A topic that has come from this one may have such a column of its own.
             if name not in taken
         ]
-        return FromSource(alias, columns, hidden, quoted(self.table), self.used.add)
+        time = self.relation.event_time
+        if ROWTIME not in taken:
+            rowtime = column(alias, TIMESTAMP_COLUMN if time is None else time, TIMESTAMP)
+            hidden.append(NamedColumn(ROWTIME, rowtime))
+        return FromSource(alias, columns, hidden, quoted(self.table), self._use)
+
+    def _use(self, name: str) -> None:
+        """Note that a column is asked for; the time of a row is another one's."""
+        is_own = any(each.name == name for each in self.relation.columns)
+        if name == ROWTIME and not is_own:
+            name = self.relation.event_time or TIMESTAMP_COLUMN
+        self.used.add(name)

@@ -1,58 +1,57 @@
 """OVER: partitions, order and frames, with Spark's place for nulls."""
 
 from collections.abc import Callable
-from typing import Final
 
-from sqlglot import exp
-
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 
-_KNOWN: Final = {"this", "partition_by", "order", "spec", "over", "alias"}
 
-
-def over_clause(node: exp.Expression, translate: Callable[[exp.Expression], str]) -> str:
+def over_clause(node: ParsedNode, translate: Callable[[ParsedNode], str]) -> str:
     """Return ` OVER (...)`."""
-    strange = {key for key, value in node.args.items() if value} - _KNOWN
-    if strange or node.args.get("alias") or node.args.get("over") != "OVER":
-        raise GoesToSpark(f"{node.sql(dialect='spark')} is Spark's to compute")
+    if node.take_word("over") != "OVER":
+        raise GoesToSpark(f"{node.words} is Spark's to compute")
     clauses = []
-    if node.args.get("partition_by"):
-        clauses.append("PARTITION BY " + ", ".join(map(translate, node.args["partition_by"])))
-    if node.args.get("order"):
-        orders = node.args["order"].expressions
+    partitions, order, spec = node.take_list("partition_by"), node.take("order"), node.take("spec")
+    if partitions:
+        clauses.append("PARTITION BY " + ", ".join(map(translate, partitions)))
+    if order is not None:
+        orders = order.take_list("expressions")
         clauses.append("ORDER BY " + ", ".join(order_text(each, translate) for each in orders))
-    if node.args.get("spec"):
-        clauses.append(_frame(node.args["spec"]))
+    if spec is not None:
+        clauses.append(_frame(spec))
     return f" OVER ({' '.join(clauses)})"
 
 
-def order_text(node: exp.Ordered, translate: Callable[[exp.Expression], str]) -> str:
+def order_text(node: ParsedNode, translate: Callable[[ParsedNode], str]) -> str:
     """Return an expression of ORDER BY; nulls are the least, unless it is said otherwise."""
-    is_descending = bool(node.args.get("desc"))
-    nulls_first = node.args.get("nulls_first")
+    is_descending = bool(node.take_flag("desc"))
+    nulls_first = node.take_flag("nulls_first")
     if nulls_first is None:
         nulls_first = not is_descending
     direction = "DESC" if is_descending else "ASC"
-    return f"{translate(node.this)} {direction} NULLS {'FIRST' if nulls_first else 'LAST'}"
+    return f"{translate(node.get('this'))} {direction} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
-def _frame(spec: exp.WindowSpec) -> str:
-    kind = str(spec.args.get("kind") or "").upper()
-    edges = [
-        _edge(spec.args.get(side), spec.args.get(f"{side}_side"), kind) for side in ("start", "end")
-    ]
-    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
-        raise GoesToSpark(f"a frame {spec.sql(dialect='spark')}")
+def _frame(spec: ParsedNode) -> str:
+    kind = spec.take_word("kind").upper()
+    if kind not in ("ROWS", "RANGE"):
+        raise GoesToSpark(f"a frame {spec.words}")
+    edges = [_edge(spec, side, kind) for side in ("start", "end")]
     return f"{kind} BETWEEN {edges[0]} AND {edges[1]}"
 
 
-def _edge(edge: object, side: object, kind: str) -> str:
-    match edge:
-        case None | "CURRENT ROW":
-            return "CURRENT ROW"
-        case "UNBOUNDED":
-            return f"UNBOUNDED {str(side).upper()}"
-        case exp.Literal() if kind == "ROWS" and edge.name.isdigit():
-            return f"{edge.name} {str(side).upper()}"
-        case _:
-            raise GoesToSpark(f"a frame from or to {edge}")
+def _edge(spec: ParsedNode, name: str, kind: str) -> str:
+    side = spec.take_word(f"{name}_side").upper()
+    if spec.kind_of(name) is str:
+        word = spec.take_word(name)
+        if word not in ("UNBOUNDED", "CURRENT ROW"):
+            raise GoesToSpark(f"a frame from or to {word}")
+        return f"{word} {side}".strip()
+    edge = spec.take(name)
+    if edge is None:
+        # `ROWS 2 PRECEDING` ends at the row itself.
+        return "CURRENT ROW"
+    rows = edge.take_whole()
+    if kind != "ROWS" or rows is None:
+        raise GoesToSpark(f"a frame from or to {edge.words}")
+    return f"{rows} {side}"

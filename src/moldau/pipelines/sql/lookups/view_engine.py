@@ -38,9 +38,11 @@ class ViewEngine:
         rows = [tuple(row[place] for _, place in lookup.columns) for row in found.rows]
         return Result(columns, iter([rows]), self.name, (_note(table, found),))
 
-    def explain(self, select: Select, snapshot: CatalogSnapshot, session: Session) -> str:
+    def explain(
+        self, select: Select, snapshot: CatalogSnapshot, session: Session, asker: Asker
+    ) -> str:
         """Return how it would answer."""
-        del session
+        del session, asker
         table, lookup = self._read(select, snapshot)
         windows = "" if lookup.start is None and lookup.until is None else ", some windows"
         return f"The view of {table.name}, by key {lookup.key!r}{windows}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
-from moldau.pipelines.sql.local.types import parse_type
+from moldau.pipelines.sql.local.wanted import stored_values
 from moldau.pipelines.sql.ports import ResultColumn, ResultRow
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.views.answers import KeyedRow
@@ -29,7 +29,7 @@ class RowReader:
         self._relation = relation
         if relation.format != "json" and relation.format not in _PLAIN:
             raise PipelineError(f"{relation.name} is {relation.format}, which only Spark decodes")
-        self._fields = [(each.name, parse_type(each.type)) for each in relation.values]
+        self._fields = stored_values(relation)
         self.columns = tuple(ResultColumn(each.name, each.type) for each in relation.columns)
 
     def read(self, row: KeyedRow) -> ResultRow:

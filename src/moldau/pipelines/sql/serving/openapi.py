@@ -131,7 +131,7 @@ _SCHEMAS: Final = {
     },
     "Answer": {
         "description": "A message, the settings of the session, the columns of a result, one of"
-        " its rows, how many there were, progress, or an error.",
+        " its rows, how many there were, progress, what takes its time, or an error.",
         "type": "object",
         "properties": {
             "statement": {"type": "integer", "description": "Which one, from 1 on."},
@@ -149,6 +149,10 @@ _SCHEMAS: Final = {
                     "done": {"type": "integer"},
                     "total": {"type": ["integer", "null"]},
                 },
+            },
+            "note": {
+                "type": "string",
+                "description": "What is being done, such as a start of Spark.",
             },
             "error": {"$ref": "#/components/schemas/Error"},
         },

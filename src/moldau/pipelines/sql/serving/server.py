@@ -15,10 +15,9 @@ import uvicorn
 from moldau import Admin
 from moldau.client.errors import ClientError
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.catalog.catalog import Catalog
 from moldau.pipelines.sql.catalog.definitions import CatalogChange
 from moldau.pipelines.sql.catalog.ownership import SESSION_MS, Ownership, ServiceOwner
-from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic
+from moldau.pipelines.sql.catalog.topic import CatalogLostError, CatalogTopic, load_catalog
 from moldau.pipelines.sql.service import Ports, Service
 from moldau.pipelines.sql.serving.http_api import LOOPBACK, ServerIdentity, make_app
 from moldau.pipelines.sql.serving.http_client import ServerClient
@@ -63,18 +62,15 @@ class SqlServer:
         host: str = "127.0.0.1",
         port: int = PORT,
         session_timeout_ms: int = SESSION_MS,
-        is_owner: bool = True,
         say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201
     ) -> None:
         """Listen; `start` does the rest. `make_ports` is called when nobody else has the service.
 
-        `host` is an address of this machine; whoever reaches it can read and delete topics. A
-        server that is to be no owner only answers questions: it runs nothing.
+        `host` is an address of this machine; whoever reaches it can read and delete topics.
         """
         self._servers = servers
         self._make_ports = make_ports
         self._service_name = service
-        self._is_owner = is_owner
         self._say = say
         self._socket = _listen(host, port)
         self.address = _address(self._socket)
@@ -91,12 +87,19 @@ class SqlServer:
         )
         self._topic: CatalogTopic | None = None
         self._ports: Ports | None = None
+        self._service: Service | None = None
         self._executions = Executions()
         self._announcement = ExitStack()
         self._http: uvicorn.Server | None = None
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
         self._reason: str | None = None
+
+    @property
+    def service(self) -> Service:
+        """What answers, once it has started: its own process need not ask it by HTTP."""
+        assert self._service is not None, "it has not started"
+        return self._service
 
     def __enter__(self) -> Self:
         try:
@@ -116,11 +119,10 @@ class SqlServer:
         this server's, which takes a few seconds.
         """
         self._topic = CatalogTopic(self._servers, self._service_name)
-        if self._is_owner:
-            self._ownership.look(self._say)
+        self._ownership.look(self._say)
         self._ports = self._make_ports()
         log = _GuardedLog(self._topic, self._end)
-        service = Service(_load(self._topic), log, self._ports, is_owner=self._is_owner)
+        service = self._service = Service(load_catalog(self._topic), log, self._ports)
         identity = ServerIdentity(self._service_name, self._owner)
         app = make_app(service, identity, self._executions, hosts=self._hosts)
         self._http = uvicorn.Server(
@@ -135,11 +137,10 @@ class SqlServer:
             )
         )
         self._begin("moldau-sql-http", self._serve)
-        if self._is_owner:
-            with Admin(self._servers) as admin:
-                cluster = admin.describe_cluster().cluster_id
-            self._announcement.enter_context(announced(self.address, cluster))
-            self._begin("moldau-sql-opening", lambda: self._open(service))
+        with Admin(self._servers) as admin:
+            cluster = admin.describe_cluster().cluster_id
+        self._announcement.enter_context(announced(self.address, cluster))
+        self._begin("moldau-sql-opening", lambda: self._open(service))
 
     def wait(self, seconds_max: float | None = None) -> str | None:
         """Wait until the server must end; return why, or None when it was closed or time is up."""
@@ -158,9 +159,7 @@ class SqlServer:
             # An engine that does not heed that nobody waits for it is left behind.
             thread.join(2 * CLOSE_SECONDS_MAX)
         if self._ports is not None:
-            self._ports.runner.close()
-            self._ports.views.close()
-            self._ports.cluster.close()
+            self._ports.close()
         if self._topic is not None:
             self._topic.close()
         # The last thing: nobody may run the queries before they are stopped.
@@ -184,7 +183,7 @@ class SqlServer:
             if self._ending.is_set():
                 return
             self._topic.open()
-            service.open(_load(self._topic))
+            service.open(load_catalog(self._topic))
         except (PipelineError, ClientError) as error:
             self._end(str(error))
 
@@ -202,13 +201,6 @@ class SqlServer:
         # Another program may have its port by now, and another host the same loopback address.
         told = (health.get("service"), health.get("host"), health.get("pid"))
         return told == (self._service_name, owner.host, owner.pid)
-
-
-def _load(topic: CatalogTopic) -> Catalog:
-    catalog = Catalog()
-    for key, value in topic.read():
-        catalog.replay(key, value)
-    return catalog
 
 
 def _listen(host: str, port: int) -> socket.socket:

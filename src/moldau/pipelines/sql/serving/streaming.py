@@ -1,6 +1,6 @@
 """An answer that is sent while it is made: in a thread, for a client that may go at any time."""
 
-import logging
+import asyncio
 from collections.abc import Generator
 from concurrent.futures import CancelledError as FutureCancelledError
 from contextlib import closing
@@ -12,14 +12,12 @@ import anyio.to_thread
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from moldau.client.errors import ClientError
-from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.answers import SettingsChanged
 from moldau.pipelines.sql.asking import Asker
-from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.executing import StatementFailure, execute_text
 from moldau.pipelines.sql.service import Service
-from moldau.pipelines.sql.serving.json_lines import StatementFailure, answer_lines, progress_line
+from moldau.pipelines.sql.serving.json_lines import line_of, lines_of
 from moldau.pipelines.sql.session import Session
+from moldau.pipelines.sql.told_answers import Telling, tell_note, tell_progress
 
 STATEMENTS_MAX: Final = 64
 """How many requests may be executed at once; each has a thread."""
@@ -27,7 +25,6 @@ CHUNKS_WAITING_MAX: Final = 8
 """Of a client that reads slowly; then its query waits."""
 _HEADERS: Final = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
 _NOBODY_TAKES_IT: Final = (anyio.BrokenResourceError, FutureCancelledError)
-_LOG: Final = logging.getLogger(__name__)
 
 StreamPiece = bytes | StatementFailure
 
@@ -69,7 +66,11 @@ class LinesResponse(Response):
         self._sql = sql
         self._session = session
         self._executions = executions
-        self._asker = Asker(self._tell)
+        self._loop = asyncio.get_running_loop()
+        self._asker = Asker(
+            lambda done, total: self._tell(tell_progress(done, total)),
+            lambda text: self._tell(tell_note(text)),
+        )
         self._pieces, self._taken = anyio.create_memory_object_stream[StreamPiece](
             CHUNKS_WAITING_MAX
         )
@@ -106,9 +107,11 @@ class LinesResponse(Response):
         except _NOBODY_TAKES_IT:
             pass
 
-    def _tell(self, done: int, total: int | None) -> None:
+    def _tell(self, value: Telling) -> None:
+        # Notes come from threads that anyio does not know.
+        sending = asyncio.run_coroutine_threadsafe(self._pieces.send(line_of(value)), self._loop)
         try:
-            anyio.from_thread.run(self._pieces.send, progress_line(done, total))
+            sending.result()
         except _NOBODY_TAKES_IT:
             self._asker.cancel()
 
@@ -122,7 +125,7 @@ class LinesResponse(Response):
             if not is_begun:
                 is_begun = True
                 await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            body = piece.line if isinstance(piece, StatementFailure) else piece
+            body = line_of(piece.value) if isinstance(piece, StatementFailure) else piece
             await send({"type": "http.response.body", "body": body, "more_body": True})
         if not is_begun:  # a text without statements has no answers
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -130,20 +133,9 @@ class LinesResponse(Response):
 
 
 def _pieces(service: Service, sql: str, session: Session, asker: Asker) -> Generator[StreamPiece]:
-    number, line = 0, 1
-    try:
-        # All of the text is understood before anything is done.
-        for number, statement in enumerate(parse(sql), 1):
-            line = statement.line
-            for answer in service.execute(statement, session, asker):
-                yield from answer_lines(number, answer)
-                if isinstance(answer, SettingsChanged):
-                    session = Session.of(answer.settings)
-            if asker.is_cancelled:
-                return
-    except (PipelineError, ClientError) as error:
-        yield StatementFailure(error, number, line)
-    except Exception as error:  # noqa: BLE001 - whoever asked waits for an answer
-        if not asker.is_cancelled:  # what is interrupted may raise anything
-            _LOG.exception("a statement has failed: %s", sql)
-            yield StatementFailure(error, number, line, is_ours=True)
+    with closing(execute_text(service, sql, session, asker)) as executed:
+        for told in executed:
+            if isinstance(told, StatementFailure):
+                yield told
+            else:
+                yield from lines_of(told)

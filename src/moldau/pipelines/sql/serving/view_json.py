@@ -3,9 +3,9 @@
 import base64
 from collections.abc import Iterable
 
+from moldau.pipelines.sql.plain_values import plain
 from moldau.pipelines.sql.ports import ViewRows
 from moldau.pipelines.sql.relations import Relation
-from moldau.pipelines.sql.serving.json_lines import plain
 
 
 def list_views(tables: Iterable[Relation]) -> dict[str, object]:

@@ -8,6 +8,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.session import find_loss
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.ports import ResultRow
 from moldau.pipelines.sql.spark.arrow_rows import collect
@@ -30,6 +32,8 @@ def run_batch(spark: SparkSession, rows: DataFrame, asker: Asker) -> Iterator[li
             yield from collect(rows)
         except (PySparkException, Py4JError) as error:
             asker.check()
+            if (loss := find_loss(spark, error)) is not None:
+                raise PipelineError(f"Spark: {loss}; ask again") from error
             raise refusal(error) from error
         finally:
             remove(tag)

@@ -2,12 +2,17 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
-from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
-from moldau.pipelines.sql.spark.inputs import as_declared, value_schema
+from moldau.pipelines.sql.spark.inputs import as_declared, stored_epoch, value_schema
 from moldau.pipelines.sql.spark.running import run_sql
-from moldau.pipelines.sql.spark.sides import Find, Side, ViewNames, find_sides
+from moldau.pipelines.sql.spark.sides import (
+    Find,
+    Side,
+    ViewNames,
+    find_sides,
+    record_columns,
+)
 from moldau.pipelines.sql.spark.topic_places import ending_options
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.run_options import RunOptions
@@ -33,19 +38,15 @@ def _open(spark: SparkSession, cluster: ClusterOptions, side: Side) -> DataFrame
         value_schema(relation),
         key_format,
         key_schema,
-        "fail",
+        relation.on_error,
         "earliest",
         ending_options(cluster, relation, side.use.as_of),
+        stored_epoch(relation),
     )
     check_format(source)
+    metadata = record_columns(side.hidden)
     if side.is_table:
-        if side.has_rowtime:
-            raise PipelineError(
-                f"{side.called}.rowtime: the time of a table's rows is not kept; declare the "
-                "table with event_time"
-            )
-        rows = TopicTable(spark, cluster, source).snapshot()
-        return as_declared(rows, relation, has_rowtime=False)
-    times = ("timestamp",) if side.has_rowtime else ()
-    rows = load_rows(spark, cluster, source, RunOptions(), times, is_batch=True)
-    return as_declared(rows, relation, has_rowtime=side.has_rowtime)
+        rows = TopicTable(spark, cluster, source, metadata).snapshot()
+    else:
+        rows = load_rows(spark, cluster, source, RunOptions(), metadata, is_batch=True)
+    return as_declared(rows, relation, side.hidden)

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from moldau.pipelines.errors import PipelineError
-from moldau.pipelines.sql.relations import Relation
+from moldau.pipelines.sql.spark.inputs import column_names
+from moldau.pipelines.sql.spark.sides import HIDDEN, RECORD_COLUMNS, Side
 from moldau.pipelines.streams.tables import PLACE, VALUE, Table, column
 
 
@@ -46,7 +47,7 @@ def flat_name(place: int, name: str) -> str:
     return f"_{place}_{name}"
 
 
-def flat_table(table: Table, relation: Relation, place: int) -> DerivedTable:
+def flat_table(table: Table, side: Side) -> DerivedTable:
     """Return a table whose value has the key's columns too, all under names of this side.
 
     So a row that is not there is told from one that is, and two sides may have equal names.
@@ -56,10 +57,10 @@ def flat_table(table: Table, relation: Relation, place: int) -> DerivedTable:
     values = [column(VALUE)[name] for name in table.value.names]
     # A format without columns calls its only one `value`, whatever was declared; and where no
     # column of the value was, there is a hidden one, which is left out.
-    names = [each.name for each in (*relation.keys, *relation.values)]
-    fields = [
-        field.alias(flat_name(place, name))
-        for field, name in zip([*keys, *values], names, strict=False)
-    ]
+    names = column_names(side.relation, side.hidden)
+    found = dict(zip(names, [*keys, *values], strict=True))
+    named = {each.name: found[each.name] for each in side.relation.columns}
+    named |= {name: found[f"{HIDDEN}{RECORD_COLUMNS[name]}"] for name in side.hidden}
+    fields = [field.alias(flat_name(side.place, name)) for name, field in named.items()]
     value = F.when(column(VALUE).isNotNull(), F.struct(*fields)).alias(VALUE)
     return DerivedTable(rows.select(*keys, PLACE, value))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import (
     CreateAs,
@@ -46,8 +47,13 @@ class _Declared:
         self._start = EARLIEST
         self._inserts: dict[str, int] = {}
 
-    def find(self, name: str) -> Relation | None:
-        return self._relations.get(name.lower())
+    def find(self, name: str) -> Relation:
+        relation = self._relations.get(name.lower())
+        if relation is None:
+            close = close_matches(name, [each.name for each in self._relations.values()])
+            way_out = ": declare it with CREATE STREAM or CREATE TABLE, before this"
+            raise PipelineError(f"there is no stream or table {name}{close or way_out}")
+        return relation
 
     def take(self, statement: Statement) -> None:
         match statement:

@@ -1,13 +1,14 @@
 """Relations as the streams and tables of an app."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
+from moldau.pipelines.decoding.epochs import Epoch
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
-from moldau.pipelines.sql.spark.sides import NOTHING, ROWTIME
+from moldau.pipelines.sql.spark.sides import HIDDEN, NOTHING, RECORD_COLUMNS, record_columns
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.tables import Table, column
 
@@ -19,52 +20,81 @@ def open_stream(
     relation: Relation,
     *,
     starting: str = "earliest",
-    has_rowtime: bool = False,
+    hidden: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return a relation's rows as they come, with the records' own times if they are asked for."""
-    has_watermark = relation.watermark is not None
+    """Return a relation's rows as they come, with columns of their records that are asked for."""
+    epoch = stored_epoch(relation)
+    event_time = relation.event_time if epoch is None else epoch.column
+    has_time = relation.watermark is not None or epoch is not None
     rows = app.stream(
         relation.topic,
         value_schema(relation),
         key=ddl_of(relation.keys) or None,
         format=relation.format,
-        event_time=relation.event_time if has_watermark else None,
+        event_time=event_time if has_time else None,
+        event_time_unit=relation.event_time_unit,
         watermark=relation.watermark,
+        on_error=relation.on_error,
         starting=starting,
-        metadata=("timestamp",) if has_rowtime else (),
+        metadata=record_columns(hidden),
         options=options,
     )
-    return as_declared(rows, relation, has_rowtime=has_rowtime)
+    return as_declared(rows, relation, hidden)
 
 
-def as_declared(rows: DataFrame, relation: Relation, *, has_rowtime: bool) -> DataFrame:
-    """Return rows of a topic, keys first, under the names and in the order of the declaration."""
-    hidden = [ROWTIME] * has_rowtime
-    named = rows.toDF(*column_names(relation), *hidden)
-    declared = [each.name for each in relation.columns]
-    return named.select(*map(column, [*declared, *hidden]))
+def as_declared(rows: DataFrame, relation: Relation, hidden: Sequence[str]) -> DataFrame:
+    """Return rows of a topic, under the names and in the order of the declaration.
+
+    They have the key's columns first, and at last those of the record that hidden ones are made of.
+    """
+    named = rows.toDF(*column_names(relation, hidden))
+    declared = [column(each.name) for each in relation.columns]
+    return named.select(*declared, *(_of_record(name).alias(name) for name in hidden))
 
 
-def open_table(app: App, relation: Relation, options: Mapping[str, str] | None = None) -> Table:
-    """Return a relation as a table."""
+def _of_record(hidden: str) -> Column:
+    return column(f"{HIDDEN}{RECORD_COLUMNS[hidden]}")
+
+
+def open_table(
+    app: App,
+    relation: Relation,
+    hidden: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> Table:
+    """Return a relation as a table; columns of records that are asked for are the value's last."""
+    epoch = stored_epoch(relation)
     return app.table(
         relation.topic,
         ddl_of(relation.keys),
         value_schema(relation),
         format=relation.format,
+        event_time=None if epoch is None else epoch.column,
+        event_time_unit=None if epoch is None else epoch.unit,
+        on_error=relation.on_error,
+        metadata=record_columns(hidden),
         options=options,
     )
+
+
+def stored_epoch(relation: Relation) -> Epoch | None:
+    """Return the number that is the event time, as the topic's rows call its column."""
+    epoch = relation.epoch
+    if epoch is None or relation.format == _WITH_COLUMNS:
+        return epoch
+    return Epoch("value", epoch.unit)
 
 
 def value_schema(relation: Relation) -> str | None:
     """Return the schema that the value decodes by, None for a format without."""
     if relation.format != _WITH_COLUMNS:
         return None
-    return ddl_of(relation.values) or f"{NOTHING} boolean"
+    return ddl_of(relation.stored_values) or f"{NOTHING} boolean"
 
 
-def column_names(relation: Relation) -> list[str]:
-    """Return the names of the columns that a topic's rows have, keys first."""
+def column_names(relation: Relation, hidden: Sequence[str] = ()) -> list[str]:
+    """Return names for the columns that a topic's rows have: keys, values, and of the record."""
     values = [each.name for each in relation.values] or [NOTHING]
-    return [*(each.name for each in relation.keys), *values]
+    records = [f"{HIDDEN}{name}" for name in record_columns(hidden)]
+    return [*(each.name for each in relation.keys), *values, *records]

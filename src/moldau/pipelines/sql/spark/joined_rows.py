@@ -19,7 +19,7 @@ def join_stream(app: App, clause: FromClause, stream: DataFrame, *, late: str) -
     """Return a stream's rows, each with those of the tables as they are then."""
     rows = stream.toDF(*(flat_name(clause.first.place, name) for name in stream.columns))
     for join in clause.joins:
-        table = flat_table(open_table(app, join.side.relation), join.side.relation, join.side.place)
+        table = flat_table(open_table(app, join.side.relation, join.side.hidden), join.side)
         on = [flat_name(side.place, name) for side, name in join.on]
         types = {name: rows.schema[name].dataType for name in on}
         _check_types(join, types, table.key)
@@ -31,8 +31,8 @@ def join_tables(app: App, clause: FromClause, options: Mapping[str, Mapping[str,
     """Return a table whose value has the columns of all sides, under flat names."""
     sides = {}
     for side in clause.sides:
-        table = open_table(app, side.relation, options.get(side.relation.topic))
-        sides[side] = flat_table(table, side.relation, side.place)
+        table = open_table(app, side.relation, side.hidden, options.get(side.relation.topic))
+        sides[side] = flat_table(table, side)
     joined: Table = sides[clause.first]
     for join in clause.joins:
         wanted = [(clause.first, key.name) for key in clause.first.relation.keys]

@@ -58,12 +58,6 @@ def plan_query(app: App, query: SelectQuery, find: Find, start: QueryStart = EAR
     """Return a query's rows: a stream, or a table if it reads tables only."""
     refuse_distinct(query)
     sides = find_sides(query, find)
-    for side in sides:
-        if side.is_table and side.has_rowtime:
-            raise PipelineError(
-                f"{side.called}.rowtime: the time of a table's rows is not kept; declare the "
-                "table with event_time"
-            )
     select = select_of(query)
     groups = grouping_of(select)
     if not any(side.is_table for side in sides):
@@ -88,7 +82,7 @@ def _open(app: App, side: Side, start: QueryStart) -> DataFrame:
         app,
         side.relation,
         starting=start.at,
-        has_rowtime=side.has_rowtime,
+        hidden=side.hidden,
         options=start.options.get(side.relation.topic),
     )
 

@@ -1,18 +1,31 @@
 """What a query reads: each use of a name in it, with the relation that it names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from sqlglot import exp
+
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.column_types import quote
-from moldau.pipelines.sql.language.queries import QueryNames, SelectQuery, TableUse
+from moldau.pipelines.sql.language.queries import (
+    Metadata,
+    Pseudo,
+    PseudoUse,
+    QueryNames,
+    SelectQuery,
+    TableUse,
+)
 from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 HIDDEN: Final = "__moldau_"
 """How columns and views begin that no user has named; none of them is in a result."""
-ROWTIME: Final = f"{HIDDEN}rowtime"
-"""The column with a record's own time, where a stream has no other."""
+ROWTIME: Final = Pseudo.ROWTIME.value
+"""The column with a record's own time, where a relation has no other."""
+RECORD_COLUMNS: Final = {
+    ROWTIME: "timestamp", **{each.value: each.value.removeprefix("_") for each in Metadata}
+}  # fmt: skip
+"""What columns that `*` does not have are of a record."""
 NOTHING: Final = f"{HIDDEN}nothing"
 """The column of a value of which no column was declared."""
 
@@ -28,8 +41,8 @@ class Side:
     relation: Relation
     place: int
     """Which one it is in the text: equal uses are one side."""
-    has_rowtime: bool = False
-    """Whether the query asks for the records' own times."""
+    hidden: tuple[str, ...] = ()
+    """The columns of records that the query asks for, and `*` does not have."""
 
     @property
     def called(self) -> str:
@@ -49,13 +62,13 @@ class Side:
     @property
     def column_names(self) -> list[str]:
         """What its rows have, in the order of the declaration."""
-        declared = [each.name for each in self.relation.columns]
-        return [*declared, *([ROWTIME] * self.has_rowtime)]
+        return [*(each.name for each in self.relation.columns), *self.hidden]
 
     @property
     def rowtime(self) -> str:
         """The column with the time of its rows."""
-        return self.relation.event_time or ROWTIME
+        own = self.find_column(ROWTIME)
+        return own.name if own is not None else self.relation.event_time or ROWTIME
 
     def find_column(self, name: str) -> Column | None:
         """Return a column by its name, whatever its case."""
@@ -68,8 +81,14 @@ def find_sides(query: SelectQuery, find: Find) -> tuple[Side, ...]:
     sides = []
     for place, use in enumerate(dict.fromkeys(query.tables)):
         side = Side(use, _get(use.name, find), place)
-        sides.append(replace(side, has_rowtime=_reads_rowtime(query, side)))
+        sides.append(replace(side, hidden=tuple(_hidden(query, side))))
+    _check_natural(query, sides)
     return tuple(sides)
+
+
+def record_columns(hidden: Sequence[str]) -> list[str]:
+    """Return what is to be read of records for these columns."""
+    return list(dict.fromkeys(RECORD_COLUMNS[name] for name in hidden))
 
 
 def _get(name: str, find: Find) -> Relation:
@@ -81,10 +100,21 @@ def _get(name: str, find: Find) -> Relation:
     return relation
 
 
-def _reads_rowtime(query: SelectQuery, side: Side) -> bool:
-    uses = (piece for piece in query.pieces if not isinstance(piece, str | TableUse))
-    is_asked = any(use.column == "rowtime" and use.table == side.use for use in uses)
-    return is_asked and side.rowtime == ROWTIME
+def _hidden(query: SelectQuery, side: Side) -> Iterator[str]:
+    uses = (piece for piece in query.pieces if isinstance(piece, PseudoUse))
+    has_rowtime = any(use.column == ROWTIME and use.table == side.use for use in uses)
+    if has_rowtime and side.rowtime == ROWTIME and side.find_column(ROWTIME) is None:
+        yield ROWTIME
+    for each in Metadata:
+        if (side.use, each) in query.metadata and side.find_column(each.value) is None:
+            yield each.value
+
+
+def _check_natural(query: SelectQuery, sides: Sequence[Side]) -> None:
+    """Refuse to join by columns that only the query's names have made part of the sides."""
+    hidden = [name for side in sides for name in side.hidden]
+    if hidden and any(join.method == "NATURAL" for join in query.expression.find_all(exp.Join)):
+        raise PipelineError(f"NATURAL JOIN with {hidden[0]}: name the columns to join by, in USING")
 
 
 class ViewNames(QueryNames):
@@ -100,6 +130,11 @@ class ViewNames(QueryNames):
     def rowtime(self, use: TableUse | None) -> str:
         """Return the column with the time: the declared one, or the record's own."""
         return super().rowtime(use) if use is None else quote(self._sides[use].rowtime)
+
+    def hidden(self, use: TableUse) -> Sequence[str]:
+        """Return the columns of a side that `*` does not have."""
+        side = self._sides[use]
+        return [f"{quote(side.called)}.{quote(name)}" for name in side.hidden]
 
     def window(self, use: TableUse | None) -> str:
         """Return the column with the window that the rows of a table are of."""

@@ -2,15 +2,27 @@
 
 from dataclasses import dataclass
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegralType, StructType
 
+from moldau.pipelines.decoding.epoch_columns import epoch_number
+from moldau.pipelines.decoding.epochs import UNITS
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.sql.language.names import no_column
 from moldau.pipelines.sql.language.queries import EmitWhen
 from moldau.pipelines.sql.language.statements import CreateAs, InsertSelect
-from moldau.pipelines.sql.relations import Column, Relation, RelationKind
+from moldau.pipelines.sql.relations import (
+    EPOCH_TYPE,
+    FAIL,
+    TIME_TYPE,
+    Column,
+    Relation,
+    RelationKind,
+    with_event_time,
+)
 from moldau.pipelines.sql.spark.column_ddl import type_of
 from moldau.pipelines.sql.spark.planning import (
     EARLIEST,
@@ -160,14 +172,25 @@ def _plan_insert(statement: InsertSelect, planned: Planned, find: Find) -> Sink:
     known = {each.name.lower(): each for each in sink.columns}
     if unknown := [name for name in names if name.lower() not in known]:
         raise PipelineError(
-            f"{what}: there is no column {unknown[0]}; there are {', '.join(known)}"
+            f"{what}: {no_column(unknown[0], [each.name for each in sink.columns])}"
         )
-    given = {name.lower(): column(each) for name, each in zip(names, rows.columns, strict=True)}
+    given = {name.lower(): each for name, each in zip(names, rows.columns, strict=True)}
     written = [
-        given.get(name, F.lit(None)).cast(each.type).alias(each.name)
-        for name, each in known.items()
+        _written(rows, given.get(name), each, sink).alias(each.name) for name, each in known.items()
     ]
     return Sink(rows.select(*written), sink)
+
+
+def _written(rows: DataFrame, given: str | None, to: Column, sink: Relation) -> SparkColumn:
+    """Return a column as the records of a stream have it."""
+    value = F.lit(None) if given is None else column(given)
+    epoch = sink.epoch
+    if epoch is None or epoch.column != to.name:
+        return value.cast(to.type)
+    if given is None or isinstance(rows.schema[given].dataType, IntegralType):
+        # It is what records have already, as an INSERT of values may have it.
+        return value.cast(EPOCH_TYPE)
+    return epoch_number(value.cast(to.type), epoch.unit)
 
 
 def _only_stream(planned: Planned, what: str, instead: str) -> DataFrame:
@@ -196,10 +219,11 @@ def _relation(
         raise PipelineError(
             f"{statement.name}: queries write JSON, not {said.format}; leave format out"
         )
+    unit = None
     if said.event_time is not None:
-        event_time, watermark = said.event_time, said.watermark
-        if event_time not in {each.name for each in columns}:
-            raise PipelineError(f"event_time={event_time}: the SELECT gives no such column")
+        watermark = said.watermark
+        _check_event_time(columns, said.event_time, said.event_time_unit)
+        columns, event_time, unit = with_event_time(columns, said.event_time, said.event_time_unit)
     return Relation(
         statement.name,
         statement.kind,
@@ -209,4 +233,24 @@ def _relation(
         event_time,
         watermark,
         said.partitions,
+        unit,
+        said.on_error or FAIL,
     )
+
+
+def _check_event_time(columns: tuple[Column, ...], event_time: str, unit: str | None) -> None:
+    names = ", ".join(each.name for each in columns)
+    found = next((each for each in columns if each.name.lower() == event_time.lower()), None)
+    if found is None:
+        raise PipelineError(f"event_time={event_time}: the SELECT gives no such column but {names}")
+    is_epoch = found.type == EPOCH_TYPE and not found.is_key
+    if not is_epoch and not found.type.startswith(TIME_TYPE):
+        raise PipelineError(
+            f"event_time={found.name} is {found.type}: it is a timestamp, or a bigint of the value "
+            f"with event_time_unit ({', '.join(UNITS)})"
+        )
+    if unit is not None and not is_epoch:
+        raise PipelineError(
+            f"event_time_unit={unit}: {found.name} is {found.type}, and only a bigint has a unit; "
+            "leave it out"
+        )

@@ -9,6 +9,7 @@ from moldau.pipelines.sql.catalog.catalog import (
     CatalogDecision,
     CatalogError,
     DeleteCheckpoint,
+    DeleteLetters,
     DeleteTopic,
     EnsureTopic,
     StartQuery,
@@ -174,6 +175,14 @@ def test_drop_takes_the_query_that_made_it_along_and_its_checkpoint(catalog: Cat
     )
     assert catalog.snapshot().find("totals") is None
     assert list(catalog.snapshot().queries) == ["CSAS_ENRICHED_1"]
+
+
+def test_drop_forgets_how_far_dead_letters_have_come(catalog: Catalog) -> None:
+    kept = Relation("kept", RelationKind.STREAM, "kept", (), on_error="dead-letter")
+    _do(catalog, Declare(kept, ""))
+    definition = catalog.snapshot().definitions["kept"]
+    decision = _do(catalog, DropCommand(RelationKind.STREAM, "kept"))
+    assert decision.after == (DeleteLetters(definition),)
 
 
 def test_drop_is_refused_while_another_query_inserts(catalog: Catalog) -> None:

@@ -18,6 +18,7 @@ from moldau.pipelines.sql.catalog.catalog import (
     CatalogEffect,
     CatalogError,
     DeleteCheckpoint,
+    DeleteLetters,
     DeleteTopic,
     EnsureTopic,
     StartQuery,
@@ -113,7 +114,7 @@ class CatalogModel(RuleBasedStateMachine):
             case DeleteTopic(name):
                 topics = {each.topic for each in self.catalog.snapshot().relations()}
                 assert name not in topics
-            case EnsureTopic():
+            case EnsureTopic() | DeleteLetters():
                 pass
 
     @rule(keeps_tombstones=st.booleans())

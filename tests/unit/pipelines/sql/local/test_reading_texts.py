@@ -9,10 +9,12 @@ from sqlglot import exp
 from moldau.pipelines.sql.language.queries import AsOf, AsOfOffsets, AsOfTime
 from moldau.pipelines.sql.local.as_of import read_as_of
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
+from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
 from moldau.pipelines.sql.local.times import UnclearTimeError, read_date, read_timestamp
 from moldau.pipelines.sql.local.types import (
+    EPOCHS,
     SparkType,
     arrow_type,
     common_type,
@@ -107,7 +109,7 @@ def test_a_key_twice_in_a_map_is_for_spark() -> None:
 def as_of(words: str) -> AsOf | None:
     table = parse(f"SELECT * FROM t {words}").find(exp.Table)
     assert table is not None
-    return read_as_of(table)
+    return read_as_of(ParsedNode(table))
 
 
 def test_as_of() -> None:
@@ -155,3 +157,55 @@ def test_types_that_meet() -> None:
     assert meet("decimal(10,2)", "int") == "decimal(12,2)"
     assert meet("date", "timestamp") == "timestamp"
     assert meet("string", "int") == "None"
+
+
+TIMES = [
+    ("at", parse_type("timestamp")),
+    ("inner", parse_type("struct<day: date>")),
+    ("list", parse_type("array<timestamp>")),
+    ("ms", EPOCHS["ms"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'{"n": "x"}', "field n is no int"),
+        (b'{"d": 123456789}', r"field d is no decimal\(5,2\)"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(data: bytes, words: str) -> None:
+    with pytest.raises(BadRecordError, match=f"it is not JSON of the schema: {words}$"):
+        read_json(data, FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'{"at": 1767225600000}', "field at is not between the years 1 and 9999; a number is"),
+        (b'{"at": "12345-01-01T00:00:00Z"}', "field at is not between the years 1 and 9999;"),
+        (b'{"at": "-0001-01-01"}', "field at is not between"),
+        (b'{"at": "9999-12-31T23:59:59-01:00"}', "field at is not between"),
+        (b'{"inner": {"day": "+10000-01-01"}}', "field inner.day is not between"),
+        (b'{"inner": {"day": "never"}}', "field inner.day is no date"),
+        (b'{"list": [0, 253402300800]}', "field list is not between"),
+        (b'{"list": ["never"]}', "field list is no array"),
+        (b'{"ms": 253402300800000}', "field ms is not between the years 1 and 9999 in ms; event"),
+        (b'{"ms": "2026-01-01"}', "field ms is no bigint"),
+        (b'{"ms": 1.5}', "field ms is no bigint"),
+        (b'{"at": 9223372036854775808}', "field at is no timestamp"),
+    ],
+)
+def test_times_are_of_the_years_1_to_9999(data: bytes, words: str) -> None:
+    with pytest.raises(BadRecordError, match=words):
+        read_json(data, TIMES)
+
+
+def test_numbers_since_1970_are_times() -> None:
+    second = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert read_json(b'{"at": 1, "ms": 1000}', TIMES) == {
+        "at": second,
+        "inner": None,
+        "list": None,
+        "ms": second,
+    }

@@ -5,8 +5,8 @@ import sys
 from datetime import UTC, datetime
 
 import pytest
-from sqlglot import exp
 
+from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.database import open_database
 from moldau.pipelines.sql.local.parsing import parse
 from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
@@ -27,9 +27,9 @@ MEMORY_BYTES = 256 << 20
 
 
 def translate(text: str, form: str = "json") -> DuckQuery:
-    def find(table: exp.Table, alias: str) -> FromSource:
+    def find(name: str, _as_of: AsOf | None, alias: str) -> FromSource:
         return WantedRelation(
-            Relation(table.name, RelationKind.STREAM, "t", COLUMNS, form), None, "r0"
+            Relation(name, RelationKind.STREAM, "t", COLUMNS, form), None, "r0"
         ).source(alias)
 
     return Queries(find, datetime(2026, 1, 1, tzinfo=UTC)).translate(parse(text))
@@ -61,6 +61,7 @@ def translate(text: str, form: str = "json") -> DuckQuery:
         ("SELECT sum(amount) OVER w FROM t WINDOW w AS (ORDER BY id)", "windows in select"),
         ("SELECT id FROM t SORT BY id", "sort in select"),
         ("SELECT CAST(id AS timestamp_ntz) FROM t", "timestamp_ntz"),
+        ("SELECT 1 FROM t, t", "two relations are called t: give one of them another name"),
         ("VALUES (1)", "values is Spark's"),
         ("SELECT FROM WHERE", "not understood"),
     ],
@@ -89,7 +90,6 @@ def test_formats_that_are_not_read_here_go_to_spark() -> None:
             "there is no column nothing; there are id, amount, price, count, at, tags",
         ),
         ("SELECT id FROM t JOIN t AS u ON t.id = u.id", "column id is ambiguous"),
-        ("SELECT 1 FROM t, t", "two relations are called t"),
         ("SELECT at > 'soon' FROM t", "'soon' is no timestamp"),
         ("SELECT id FROM t ORDER BY 2", "there is no column 2"),
         ("SELECT id FROM t UNION SELECT id, at FROM t", "UNION of 1 and 2 columns"),

@@ -7,8 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from moldau.pipelines.sql.plain_values import plain
 from moldau.pipelines.sql.ports import Result, ResultColumn, ResultRow
-from moldau.pipelines.sql.serving.json_lines import CHUNK_BYTES, answer_lines, plain
+from moldau.pipelines.sql.serving.json_lines import CHUNK_BYTES, lines_of
+from moldau.pipelines.sql.told_answers import tell_answer
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_many_rows_go_in_few_pieces_and_rows_are_closed() -> None:
             closed.append(True)
 
     result = Result((ResultColumn("a", "string"),), batches(), "local", ("not caught up",))
-    pieces = list(answer_lines(3, result))
+    pieces = [piece for told in tell_answer(3, result) for piece in lines_of(told)]
     head, *rows, end = [json.loads(line) for piece in pieces for line in piece.splitlines()]
     assert head == {
         "statement": 3,
@@ -60,7 +62,7 @@ def test_many_rows_go_in_few_pieces_and_rows_are_closed() -> None:
     assert 5 < len(pieces) < 20
     assert max(map(len, pieces)) < CHUNK_BYTES + 1000
 
-    abandoned = answer_lines(1, Result((), batches(), "local"))
+    abandoned = tell_answer(1, Result((), batches(), "local"))
     next(abandoned)
     next(abandoned)
     abandoned.close()  # type: ignore[attr-defined]

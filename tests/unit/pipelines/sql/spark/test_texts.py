@@ -2,6 +2,7 @@
 
 import pytest
 
+from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.spark.sides import ViewNames
 from moldau.pipelines.sql.spark.texts import Parts, as_template, joined_source, take_apart
 from tests.unit.pipelines.sql.spark.relations_at_hand import select
@@ -61,7 +62,78 @@ def test_pseudo_columns_are_what_there_is() -> None:
     )
     statement, sides = select("SELECT c.rowtime FROM clicks c")
     assert statement.query.render(ViewNames(sides)) == (
-        "SELECT c.__moldau_rowtime AS rowtime FROM __moldau_0 c"
+        "SELECT c.rowtime AS rowtime FROM __moldau_0 c"
     )
-    assert sides[0].has_rowtime
-    assert sides[0].column_names == ["url", "__moldau_rowtime"]
+    assert sides[0].column_names == ["url", "rowtime"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered", "hidden"),
+    [
+        ("SELECT * FROM orders", "SELECT * FROM __moldau_0 AS orders", [()]),
+        ("SELECT _offset FROM clicks", "SELECT _offset FROM __moldau_0 AS clicks", [("_offset",)]),
+        (
+            "SELECT count(*), * FROM clicks WHERE _OFFSET > 1 AND rowtime IS NULL",
+            (
+                "SELECT count(*), * EXCEPT (clicks.rowtime, clicks._offset) FROM __moldau_0 AS "
+                "clicks WHERE _OFFSET > 1 AND rowtime IS NULL"
+            ),
+            [("rowtime", "_offset")],
+        ),
+        (
+            "SELECT o.*, struct(*) FROM orders o JOIN clicks c ON o._offset = c._offset",
+            (
+                "SELECT o.* EXCEPT (o._offset), struct(* EXCEPT (o._offset, c._offset)) "
+                "FROM __moldau_0 o JOIN __moldau_1 c ON o._offset = c._offset"
+            ),
+            [("_offset",), ("_offset",)],
+        ),
+        (
+            "SELECT * FROM orders o LEFT SEMI JOIN clicks c ON o._offset = c._offset",
+            (
+                "SELECT * EXCEPT (o._offset) FROM __moldau_0 o LEFT SEMI JOIN __moldau_1 c "
+                "ON o._offset = c._offset"
+            ),
+            [("_offset",), ("_offset",)],
+        ),
+        (
+            "SELECT * EXCEPT (url) FROM clicks WHERE _topic = 'a'",
+            "SELECT * EXCEPT (clicks._topic, url) FROM __moldau_0 AS clicks WHERE _topic = 'a'",
+            [("_topic",)],
+        ),
+        (
+            "SELECT * EXCEPT (url) FROM clicks",
+            "SELECT * EXCEPT (url) FROM __moldau_0 AS clicks",
+            [()],
+        ),
+        (
+            "SELECT * FROM (SELECT * FROM clicks WHERE _headers.key IS NULL)",
+            (
+                "SELECT * FROM (SELECT * EXCEPT (clicks._headers) FROM __moldau_0 AS clicks "
+                "WHERE _headers.key IS NULL)"
+            ),
+            [("_headers",)],
+        ),
+        (
+            "SELECT * FROM orders o WHERE EXISTS (SELECT * FROM clicks WHERE url = o._topic)",
+            (
+                "SELECT * EXCEPT (o._topic) FROM __moldau_0 o WHERE EXISTS (SELECT * FROM "
+                "__moldau_1 AS clicks WHERE url = o._topic)"
+            ),
+            [("_topic",), ()],
+        ),
+    ],
+)
+def test_columns_of_records_are_not_among_all(
+    text: str, rendered: str, hidden: list[tuple[str, ...]]
+) -> None:
+    statement, sides = select(text)
+    assert statement.query.render(ViewNames(sides)) == rendered
+    assert [each.hidden for each in sides] == hidden
+    # Who knows these columns by itself gets the text as it was.
+    assert statement.query.render() == text
+
+
+def test_columns_that_only_the_query_has_added_are_not_joined_by() -> None:
+    with pytest.raises(PipelineError, match="NATURAL JOIN with _offset: name the columns to join"):
+        select("SELECT a._offset FROM clicks a NATURAL JOIN clicks b")

@@ -1,0 +1,1 @@
+"""What stands in for the Python of Spark's workers on a local master."""
