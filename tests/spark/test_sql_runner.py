@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from moldau import Admin
+from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import PersistentQuery, Verb
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import CreateAs
@@ -162,7 +163,7 @@ def test_a_plan_has_columns_and_lines(spark: object) -> None:
     runner = SparkRunner("shop", "localhost:1")
     (statement,) = parse(COUNTS)
     assert isinstance(statement, CreateAs)
-    plan = runner.plan(statement, snapshot_of(DECLARED), Session())
+    plan = runner.plan(statement, snapshot_of(DECLARED), Session(), Asker())
     assert plan.columns == (Column("user", "string", is_key=True), Column("n", "bigint"))
     assert plan.text.splitlines() == [
         "Spark reads r-orders, as they grow",

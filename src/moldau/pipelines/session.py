@@ -205,9 +205,9 @@ def _end_quietly(session: SparkSession) -> None:
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Whether a record is none of py4j's about a connection that broke off: it raises as well."""
+    """Whether a record is none of py4j's about what is raised as well, there or in the JVM."""
     error = record.exc_info[1] if record.exc_info else None
-    return "py4j" not in record.pathname or not _is_cut(error)
+    return "py4j" not in record.pathname or not isinstance(error, Py4JError | ConnectionError)
 
 
 def _how_it_ended(code: int) -> str:

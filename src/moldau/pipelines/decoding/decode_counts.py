@@ -41,7 +41,9 @@ def read_decode_counts(progress: Mapping[str, Any]) -> DecodeCounts:
     for name, row in (progress.get("observedMetrics") or {}).items():
         counted = _read_name(name)
         if counted is not None:
-            total += DecodeCounts(**{counted.kind: row[_RECORDS]})
+            # Spark Connect has rows as their values, beside the names of these.
+            records = row["values"][0] if "values" in row else row[_RECORDS]
+            total += DecodeCounts(**{counted.kind: records})
     return total
 
 
@@ -59,10 +61,10 @@ def read_batch_counts(rows: DataFrame) -> dict[str, int]:
 def _observed(rows: DataFrame) -> Iterator[tuple[str, int]]:
     classic: Any = getattr(rows, "_jdf", None)
     if classic is None:
-        info: Any = rows.executionInfo
-        for metric in info.observations if info is not None else ():
-            if metric.name.startswith(_PREFIX):
-                yield metric.name, metric.pairs[_RECORDS]
+        info = rows.executionInfo
+        for name, pairs in info.flows if info is not None else ():
+            if name.startswith(_PREFIX):
+                yield name, int(pairs[_RECORDS])
         return
     # An `Observation` would wait for ever for what the optimizer has left out of the plan.
     found = classic.queryExecution().observedMetrics().iterator()

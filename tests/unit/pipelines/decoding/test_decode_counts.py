@@ -13,6 +13,9 @@ def test_counts_of_all_sources_are_added_and_others_are_passed_by() -> None:
             "mine": {"rows": 100},
         },
     }
+    connect = {"values": [4], "schema": {"type": "struct", "fields": [{"name": "records"}]}}
+    name = "moldau.undecodable.skipped.0.orders"
+    assert read_decode_counts({"observedMetrics": {name: connect}}) == DecodeCounts(skipped=4)
     assert read_decode_counts(progress) == DecodeCounts(skipped=5, dead_lettered=1)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
+from moldau.client.admin import Admin
 from moldau.client.committed_fetch import (
     FetchedTail,
     FetchPlace,
@@ -59,17 +60,26 @@ class DecisionTopic:
             except KafkaError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     raise
-        resource = ConfigResource(ResourceType.TOPIC, self._name)
-        found = admin.describe_configs([resource], keys=["cleanup.policy"])[resource]
-        if isinstance(found, KafkaError):
-            raise found
-        policy = found["cleanup.policy"].value
+        policy = self._find_policy(admin)
         if policy != "compact":
             raise SinkError(
                 f"topic {self._name} has cleanup.policy={policy}, and would forget decisions: set "
                 "it to compact, or name another topic with decisionTopic"
             )
         self._copy.checked_at = time.monotonic()
+
+    def _find_policy(self, admin: Admin) -> str | None:
+        """Return the topic's cleanup.policy; a broker may hear late of a topic that was created."""
+        resource = ConfigResource(ResourceType.TOPIC, self._name)
+        deadline = time.monotonic() + READ_SECONDS_MAX
+        while True:
+            found = admin.describe_configs([resource], keys=["cleanup.policy"])[resource]
+            if not isinstance(found, KafkaError):
+                return found["cleanup.policy"].value
+            is_late = found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if not is_late or time.monotonic() > deadline:
+                raise found
+            time.sleep(PAUSE_SECONDS_MAX)
 
     def read(self, key: str) -> Ledger:
         """Return what is committed so far."""
