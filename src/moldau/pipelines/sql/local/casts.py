@@ -31,6 +31,27 @@ def guard(is_strange: str, why: str, value: str) -> str:
     return f"CASE WHEN {is_strange} THEN error({text(why)}) ELSE {value} END"
 
 
+def guard_zero(divisor: Sql, text: str, value: str) -> str:
+    """Return a quotient that is an error where its divisor, `text` in the quotient, is zero.
+
+    One that is written is looked at here: DuckDB takes no errors in PARTITION BY.
+    """
+    if divisor.literal is not None and divisor.type.is_numeric and float(divisor.literal) != 0:
+        return value
+    return guard(f"{text} = 0", "division by zero", value)
+
+
+def guard_sign(sql: Sql, value: str | None = None) -> str:
+    """Return an expression, or another value, that is an error where the expression is -0.0.
+
+    Where rows are compared, Spark gives back 0.0 in some places and -0.0 in others.
+    """
+    value = sql.text if value is None else value
+    if sql.type.name not in ("float", "double"):
+        return value
+    return guard(f"{sql.text} = 0 AND signbit({sql.text})", "-0.0 among equals", value)
+
+
 def cast(sql: Sql, to: SparkType) -> Sql:
     """Return an expression cast as `CAST(... AS ...)` does it."""
     if sql.type == to:
@@ -68,6 +89,10 @@ def _by_text(sql: Sql, to: SparkType) -> str:
 def _decimal_to_text(sql: Sql, to: SparkType) -> str:
     if sql.type.scale > _SCALE_PLAIN_MAX:
         raise GoesToSpark(f"{sql.type} as a text")
+    if sql.type.scale == sql.type.precision:
+        # DuckDB would write .50, and not 0.50.
+        wider = SparkType("decimal", sql.type.precision + 1, sql.type.scale)
+        return plain_cast(plain_cast(sql.text, wider), to)
     return plain_cast(sql.text, to)
 
 

@@ -17,13 +17,14 @@ from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
 from moldau.pipelines.sql.local.functions import FUNCTIONS, choose
 from moldau.pipelines.sql.local.literals import number_digits, number_type
 from moldau.pipelines.sql.local.nodes import ParsedNode
-from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
 from moldau.pipelines.sql.local.scopes import MARK, Scope, Sql, field_of
 from moldau.pipelines.sql.local.signatures import Mismatch, fit, together
 from moldau.pipelines.sql.local.time_functions import PARTS, window_of
 from moldau.pipelines.sql.local.types import (
     BOOLEAN,
     DATE,
+    DOUBLE,
     NULL,
     STRING,
     TIMESTAMP,
@@ -165,7 +166,8 @@ class Expressions:
         one = self.translate(inner, scope)
         if not one.type.is_numeric:
             raise GoesToSpark(f"- {one.type}")
-        return Sql(f"(- {one.text})", one.type)
+        # DuckDB takes a wider type for the least number of one.
+        return Sql(plain_cast(f"(- {one.text})", one.type), one.type)
 
     def _not(self, node: ParsedNode, scope: Scope) -> Sql:
         return Sql(f"(NOT {self.condition(node.get('this'), scope)})", BOOLEAN)
@@ -256,9 +258,13 @@ class Expressions:
             raise GoesToSpark("function try_cast")
         to = from_sqlglot(node.get("to"))
         one = self.translate(node.get("this"), scope)
-        made = cast(one, to)
-        is_whole = to.is_integral and one.type.is_integral
-        return Sql(made.text, made.type, one.literal if is_whole else None)
+        try:
+            return Sql(cast(one, to).text, to)
+        except QueryError as error:
+            if node.kind is exp.Cast:
+                # DATE '...', which is read with the query.
+                raise
+            raise GoesToSpark(f"{error}, if it is looked at") from None
 
     # Functions.
 
@@ -295,6 +301,8 @@ class Expressions:
             if known is None or distinct:
                 raise GoesToSpark(f"function {name} of what is distinct")
             return known(args)
+        except QueryError as error:
+            raise GoesToSpark(f"{error}, if it is looked at") from None
         except (Mismatch, IndexError, ValueError, TypeError):
             types = ", ".join(str(each.type) for each in args)
             raise GoesToSpark(f"function {name}({types})") from None
@@ -377,6 +385,8 @@ class Expressions:
             condition = node.get("expression").get("this")
             clause = f" FILTER (WHERE {self.condition(condition, scope)})"
         else:
+            if any(True for _ in node.get("this").find_all(exp.Distinct)):
+                raise GoesToSpark("a window of what is distinct")
             clause = over_clause(node, lambda each: self.translate(each, scope).text)
         # A window around a filter goes behind it.
         return Sql(inner.text.replace(MARK, clause + MARK), inner.type)
@@ -418,4 +428,6 @@ def _literal(node: ParsedNode, sign: str = "") -> Sql:
         return Sql(text(words), STRING, words)
     number = f"{sign}{node.take_number()}"
     its_type, digits = number_type(number), number_digits(number)
-    return Sql(plain_cast(digits, its_type), its_type, digits)
+    # A double's digits are read as a text, or -0.0 would lose its sign.
+    written = text(digits) if its_type == DOUBLE else digits
+    return Sql(plain_cast(written, its_type), its_type, digits)

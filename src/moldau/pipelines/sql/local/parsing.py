@@ -24,6 +24,11 @@ class PlainParser(MoldauParser):
     """Knows no functions but those with a syntax of their own."""
 
     FUNCTIONS = {}  # noqa: RUF012 - as sqlglot declares it
+    UNARY_PARSERS = {  # noqa: RUF012
+        **MoldauParser.UNARY_PARSERS,
+        # sqlglot leaves it out; in Spark `ORDER BY +2` is no place, and `+i` has a name of its own.
+        TokenType.PLUS: lambda parser: exp.Anonymous(this="+", expressions=[parser._parse_unary()]),
+    }
     FUNCTION_PARSERS = {  # noqa: RUF012
         **{name: _PARSERS[name] for name in ("CAST", "TRY_CAST")},
         "EXTRACT": lambda parser: parser.parse_extract(),
