@@ -135,6 +135,8 @@ SIGNATURES: Final[dict[str, tuple[Signature, ...]]] = {
 }  # fmt: skip
 """How the functions that are answered without Spark are called, and how else they can be."""
 
+_OTHERS: Final = 0.04
+"""How often an argument is of any type: Spark casts some, and refuses others."""
 COMPARED: Final = ("=", "!=", "<>", "<", "<=", ">", ">=", "<=>", "==")
 INTERVALS: Final = (
     "INTERVAL '1' DAY", "INTERVAL 90 MINUTES", "INTERVAL 1 MONTH", "INTERVAL 2 WEEKS",
@@ -221,6 +223,8 @@ class ExpressionMaker:
 
     def argument(self, wanted: str, depth: int) -> str:
         """Return what a signature wants in one place."""
+        if not wanted.startswith("=") and self._random.random() < _OTHERS:
+            return self.leaf(self.pick(PLAIN))
         if wanted.startswith("="):
             return self.pick(wanted[1:].split("|"))
         return self.of(wanted, depth)
@@ -319,6 +323,26 @@ class ExpressionMaker:
     def _joined(self, _: str, depth: int) -> str:
         parts = [self._operand(self.pick(("string", "string", "int")), depth) for _ in range(2)]
         return " || ".join([self._operand("string", depth), *parts[: self.pick((1, 2))]])
+
+    def unparenthesized(self) -> str:
+        """Return operators side by side, of types that fit one way or the other."""
+        if self._random.random() < 0.4:
+            terms = [self.pick(("", "", "- ")) + self.leaf(self.pick(WHOLE)) for _ in range(4)]
+            signs = [f" {self.pick(('+', '-', '*', '%', 'div', '/', '||'))} " for _ in range(3)]
+            return "".join(a + b for a, b in zip(terms, [*signs, ""], strict=True))
+        text = self._side()
+        for _ in range(self.pick((1, 2, 3))):
+            text += self.pick((" AND ", " OR ", " = ", " <=> ", " < ", " != ")) + self._side()
+        return text
+
+    def _side(self) -> str:
+        """Return a value that may be true, and may have a predicate behind it."""
+        text = self.pick(("", "", "NOT ")) + self.pick(("b", "true", "i > 3", "n % 2 = 1", "s"))
+        no = self.pick(("", "NOT "))
+        return text + self.pick(
+            ("", "", "", f" IS {no}NULL", f" IS {no}TRUE", f" {no}IN (true, false)",
+             f" {no}BETWEEN b AND true", f" {no}LIKE '%a%'", " IS DISTINCT FROM b")
+        )  # fmt: skip
 
     def extracted(self, depth: int) -> str:
         """Return a part of a time."""

@@ -270,6 +270,7 @@ class StatementMaker:
         makers = (
             self._filtering, self._grouping, self._joining, self._combining, self._nesting,
             self._with, self._distinct, self._correlated, self._windows, self._limited,
+            self._naming, self._ranking, self._having,
         )  # fmt: skip
         return self._random.choice(makers)()
 
@@ -382,6 +383,52 @@ class StatementMaker:
     def _windows(self) -> Statement:
         inner = self._window(self._pick(*WINDOWED), 0).item
         text = f"SELECT n, w FROM (SELECT n, {inner} AS w FROM t) WHERE w IS NOT NULL OR n > 2"
+        return Statement(Shape.QUERY, text)
+
+    def _naming(self) -> Statement:
+        """Aliases that others use, that hide columns, that are there twice or need quotes."""
+        one, other = (self._made.of("int", 1) for _ in range(2))
+        text = self._pick(
+            f"SELECT {one} AS p, p + 1, -p AS q, q * 2 FROM t",
+            f"SELECT {one} AS p, p, CAST(p AS string), p IS NULL FROM t",
+            f"SELECT {one} AS `a b`, `a b` + 1 FROM t ORDER BY `a b`",
+            f"SELECT n, n, {one} AS n FROM t",
+            f"SELECT {one} AS i, i, -i FROM t ORDER BY i",
+            f"SELECT {one} AS i FROM t ORDER BY n",
+            f"SELECT x.p, p + {other} FROM (SELECT {one} AS p, t.* FROM t) AS x, (SELECT 1) AS t",
+            f"SELECT T.N, t.i, `T`.`s` FROM t -- {other}\nWHERE n > 0 /* {one} */",
+            f"SELECT st.x, st.y.z, st.y, m['k'], t.st.x + {one} FROM t",
+            "SELECT q.st.y.z, q.st.x + 1 FROM (SELECT st FROM t) q",
+            "SELECT st AS p, p.x, p.y.z, p.x + 1 FROM t",
+            f"SELECT i, count(*) AS i FROM t GROUP BY i HAVING i > {one}",
+        )
+        return Statement(Shape.QUERY, text)
+
+    def _ranking(self) -> Statement:
+        aggregate = self._aggregate(self._pick("sum", "count", "max", "avg"), 0)
+        key = self._pick("b", "i % 3", "n > 3", "dt", "s", "st.x")
+        text = self._pick(
+            f"SELECT {key} AS k, {aggregate} AS v FROM t GROUP BY {key} ORDER BY v, k",
+            f"SELECT {key}, {aggregate} FROM t GROUP BY {key} ORDER BY {aggregate}, {key}",
+            f"SELECT {key} FROM t GROUP BY {key} ORDER BY count(*) DESC, {key}",
+            f"SELECT {aggregate} FROM t GROUP BY {key} ORDER BY {key}",
+            f"SELECT {key}, {aggregate} FROM t GROUP BY {key} ORDER BY 2 DESC, 1 LIMIT 2",
+            f"SELECT {key} AS k, {aggregate} FROM t GROUP BY k ORDER BY length(CAST(k AS string)), k",
+        )
+        return Statement(Shape.QUERY, text, is_ordered=True)
+
+    def _having(self) -> Statement:
+        aggregate = self._aggregate(self._pick(*AGGREGATES), 0)
+        condition = self._made.of("boolean", 1)
+        text = self._pick(
+            f"SELECT {aggregate} FROM t HAVING count(*) > 0",
+            f"SELECT b, {aggregate} AS v FROM t GROUP BY b HAVING v IS NOT NULL",
+            f"SELECT b, {aggregate} FROM t WHERE {condition} OR n > 2 GROUP BY b HAVING max(n) > 3",
+            f"SELECT i % 2, b, {aggregate} FROM t GROUP BY b, i % 2 HAVING b OR count(*) > 0",
+            f"SELECT {aggregate} FROM t WHERE n > 100",
+            f"SELECT (SELECT {aggregate} FROM t), (SELECT max(n) FROM t) + 1 FROM t WHERE n = 1",
+            f"SELECT n FROM t x WHERE EXISTS (SELECT {aggregate} FROM t y WHERE y.n = x.n)",
+        )
         return Statement(Shape.QUERY, text)
 
     def _foreign(self) -> Statement:

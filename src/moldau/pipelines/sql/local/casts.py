@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
-from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Sql
 from moldau.pipelines.sql.local.times import (
     PLAIN_DATE,
@@ -22,6 +22,8 @@ _SPACE: Final = "[ \\t\\n\\r]*"
 _WHOLE: Final = f"{_SPACE}[+-]?[0-9]+{_SPACE}"
 _NUMBER: Final = f"{_SPACE}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?{_SPACE}"
 _PLAIN_NUMBER: Final = f"{_SPACE}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+){_SPACE}"
+_FLOAT_WHOLE_MAX: Final = 1 << 24
+"""Up to here, a float has every whole number."""
 _SCALE_PLAIN_MAX: Final = 6
 """Java writes smaller decimals with an exponent."""
 
@@ -79,6 +81,12 @@ def _plain(sql: Sql, to: SparkType) -> str:
 
 def _truncating(sql: Sql, to: SparkType) -> str:
     return plain_cast(f"trunc({sql.text})", to)
+
+
+def _whole_to_float(sql: Sql, to: SparkType) -> str:
+    # Some of Spark's aggregates take what was not rounded.
+    is_rounded = f"{sql.text} NOT BETWEEN -{_FLOAT_WHOLE_MAX} AND {_FLOAT_WHOLE_MAX}"
+    return guard(is_rounded, "a large number as float", plain_cast(sql.text, to))
 
 
 def _by_text(sql: Sql, to: SparkType) -> str:
@@ -148,7 +156,8 @@ def read_literal(words: str, to: SparkType) -> date:
     except UnclearTimeError:
         raise GoesToSpark(f"{words!r} as {to}") from None
     if found is None:
-        raise QueryError(f"{words!r} is no {to}")
+        # Only Spark knows whether it is looked at: CASE WHEN false THEN at > 'soon' END is null.
+        raise GoesToSpark(f"{words!r} is no {to}")
     return found
 
 
@@ -159,7 +168,8 @@ def epoch_parts(sql: str, micros: int) -> str:
 
 
 _CASTS: Final[dict[tuple[str, str], Callable[[Sql, SparkType], str]]] = {
-    **{("integral", to): _plain for to in ("integral", "float", "double", "decimal", "string")},
+    **{("integral", to): _plain for to in ("integral", "double", "decimal", "string")},
+    ("integral", "float"): _whole_to_float,
     ("integral", "boolean"): _plain,
     ("integral", "timestamp"): lambda sql, _: f"make_timestamp({sql.text} * 1000000)",
     **{(one, "integral"): _truncating for one in ("float", "double", "decimal")},

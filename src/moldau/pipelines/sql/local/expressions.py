@@ -17,7 +17,7 @@ from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
 from moldau.pipelines.sql.local.functions import FUNCTIONS, choose
 from moldau.pipelines.sql.local.literals import number_digits, number_type
 from moldau.pipelines.sql.local.nodes import ParsedNode
-from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark, NoColumnError
 from moldau.pipelines.sql.local.scopes import MARK, Scope, Sql, field_of
 from moldau.pipelines.sql.local.signatures import Mismatch, fit, together
 from moldau.pipelines.sql.local.time_functions import PARTS, window_of
@@ -38,7 +38,6 @@ Subquery = Callable[[ParsedNode, Scope], tuple[str, Sequence[SparkType]]]
 """Translates a query inside an expression: its text, and the types of its columns."""
 
 _CLAUSES: Final = (exp.Filter, exp.Window)
-_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.Is, exp.Not, exp.And, exp.Or, exp.Exists)
 _TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _WITH_UNITS: Final = (
     "timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff", "timediff",
@@ -74,7 +73,9 @@ class Expressions:
             exp.If: self._if,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
-            exp.DPipe: self._joined,
+            exp.DPipe: lambda node, scope: self._call(
+                "concat", [node.get("this"), node.get("expression")], scope
+            ),
             exp.Substring: self._substring,
             exp.Trim: self._trim,
             exp.StrPosition: self._position,
@@ -137,11 +138,7 @@ class Expressions:
         raise GoesToSpark(f"{name} is a column, and a function")
 
     def _comparison(self, node: ParsedNode, scope: Scope) -> Sql:
-        one, other = node.get("this"), node.get("expression")
-        # Spark has all comparisons on one level, and predicates above it; sqlglot has not.
-        if one.kind in _PREDICATES or other.kind in (*_PREDICATES, *operators.COMPARISONS):
-            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
-        return operators.compare(operators.COMPARISONS[node.kind], *self._all([one, other], scope))
+        return operators.compare(operators.COMPARISONS[node.kind], *self._both(node, scope))
 
     def _arithmetic(self, node: ParsedNode, scope: Scope) -> Sql:
         operator = "+" if node.kind is exp.Add else "-" if node.kind is exp.Sub else None
@@ -151,13 +148,6 @@ class Expressions:
         if operator == "+" and one.kind is exp.Interval:
             return operators.shift(operator, self.translate(other, scope), one)
         return operators.ARITHMETIC[node.kind](*self._all([one, other], scope))
-
-    def _joined(self, node: ParsedNode, scope: Scope) -> Sql:
-        one, other = node.get("this"), node.get("expression")
-        if other.kind in (exp.Add, exp.Sub):
-            # Spark reads from left to right, sqlglot takes the sum first.
-            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
-        return self._call("concat", [one, other], scope)
 
     def _negative(self, node: ParsedNode, scope: Scope) -> Sql:
         inner = node.get("this")
@@ -258,13 +248,7 @@ class Expressions:
             raise GoesToSpark("function try_cast")
         to = from_sqlglot(node.get("to"))
         one = self.translate(node.get("this"), scope)
-        try:
-            return Sql(cast(one, to).text, to)
-        except QueryError as error:
-            if node.kind is exp.Cast:
-                # DATE '...', which is read with the query.
-                raise
-            raise GoesToSpark(f"{error}, if it is looked at") from None
+        return Sql(cast(one, to).text, to)
 
     # Functions.
 
@@ -301,8 +285,6 @@ class Expressions:
             if known is None or distinct:
                 raise GoesToSpark(f"function {name} of what is distinct")
             return known(args)
-        except QueryError as error:
-            raise GoesToSpark(f"{error}, if it is looked at") from None
         except (Mismatch, IndexError, ValueError, TypeError):
             types = ", ".join(str(each.type) for each in args)
             raise GoesToSpark(f"function {name}({types})") from None

@@ -177,7 +177,24 @@ class _Names:
                 return self._shifted(other, sign, one)
         if node.kind in _ROUNDED:
             return self._ordering(node)
+        if node.kind in (exp.And, exp.Or):
+            return self._connected(node)
         return f"({self._both(node, f' {_OPERATORS[node.kind]} ')})"
+
+    def _connected(self, node: ParsedNode) -> str:
+        """Return conditions; Spark makes a tree of many that is the same on both sides."""
+        chain = [node]
+        while chain[0].kind is node.kind:
+            chain[:1] = [chain[0].get("this"), chain[0].get("expression")]
+        word = _OPERATORS[node.kind]
+
+        def balanced(names: list[str]) -> str:
+            if len(names) == 1:
+                return names[0]
+            half = (len(names) + 1) // 2
+            return f"({balanced(names[:half])} {word} {balanced(names[half:])})"
+
+        return balanced([self.of(each) for each in chain])
 
     def _ordering(self, node: ParsedNode) -> str:
         """Return a comparison; beside a whole number, Spark rounds a written decimal."""
@@ -185,10 +202,11 @@ class _Names:
         names = [self.of(each) for each in sides]
         for at, rounding in enumerate(_ROUNDED[node.kind]):
             number, other = _written_number(sides[at]), sides[1 - at]
-            if number is not None and number_type(number).name == "decimal":
-                if self._type_of(other.anew()).is_integral:
-                    digits = Decimal(number_digits(number))
-                    names[at] = str(int(digits.to_integral_value(rounding)))
+            if number is None or number_type(number).name != "decimal":
+                continue
+            if self._type_of(other.anew()).is_integral:
+                digits = Decimal(number_digits(number))
+                names[at] = str(int(digits.to_integral_value(rounding)))
         return f"({f' {_OPERATORS[node.kind]} '.join(names)})"
 
     def _opposite(self, node: ParsedNode) -> str:
