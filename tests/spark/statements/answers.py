@@ -90,6 +90,15 @@ class SparkAnswers:
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
 
+    def functions(self) -> list[str]:
+        """Return the names of all functions that are no operators."""
+        found = self._spark.sql("SHOW FUNCTIONS").collect()
+        return [each.function for each in found if each.function.isidentifier()]
+
+    def check(self, statement: str) -> None:
+        """Fail if Spark does not understand a statement."""
+        self._spark.sql(statement)
+
     def ask(self, statement: str) -> pa.Table | str:
         """Return the rows of one statement, or what Spark says against it."""
         try:
@@ -125,15 +134,20 @@ def _ordered(statement: Statement) -> str:
     return statement.text
 
 
-def differences(ours: pa.Table, theirs: pa.Table, *, is_ordered: bool) -> list[str]:
-    """Return what is not the same in two answers: names, types or values."""
+def differences(
+    ours: pa.Table, theirs: pa.Table, *, is_ordered: bool, tolerance: float = 1e-14
+) -> list[str]:
+    """Return what is not the same in two answers: names, types or values.
+
+    Where rows are added up in another order, doubles differ in their last digits.
+    """
     if ours.column_names != theirs.column_names:
         return [f"names {ours.column_names}, Spark has {theirs.column_names}"]
     types = [
-        f"{name}: {one}, Spark has {other}"
-        for name, one, other in zip(ours.column_names, ours.schema.types, theirs.schema.types, strict=True)
-        if written(one) != written(other)
-    ]  # fmt: skip
+        f"{one.name}: {one.type}, Spark has {other.type}"
+        for one, other in zip(ours.schema, theirs.schema, strict=True)
+        if written(one.type) != written(other.type)
+    ]
     if types:
         return types
     rows = [
@@ -142,7 +156,7 @@ def differences(ours: pa.Table, theirs: pa.Table, *, is_ordered: bool) -> list[s
     ]
     if not is_ordered:
         rows = [sorted(each, key=_sorting) for each in rows]
-    if not equal(*rows):
+    if not equal(*rows, tolerance):
         return [f"rows {rows[0]}, Spark has {rows[1]}"]
     return []
 
@@ -167,7 +181,7 @@ def written(given: pa.DataType) -> str:
     return str(given).replace(" not null", "").replace("<item:", "<element:")
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any, tolerance: float = 1e-14) -> bool:
     """Whether two values are the same, but for the last digits of doubles."""
     match one, other:
         case float(), float():
@@ -175,10 +189,12 @@ def equal(one: Any, other: Any) -> bool:
                 return math.isnan(one) and math.isnan(other)
             if one == other:
                 return math.copysign(1, one) == math.copysign(1, other)
-            return math.isclose(one, other, rel_tol=1e-14)
+            return math.isclose(one, other, rel_tol=tolerance, abs_tol=0)
         case list() | tuple(), list() | tuple():
-            return len(one) == len(other) and all(map(equal, one, other))
+            pairs = zip(one, other, strict=False)
+            return len(one) == len(other) and all(equal(*each, tolerance) for each in pairs)
         case dict(), dict():
-            return list(one) == list(other) and equal(list(one.values()), list(other.values()))
+            values = list(one.values()), list(other.values())
+            return list(one) == list(other) and equal(*values, tolerance)
         case _:
             return type(one) is type(other) and bool(one == other)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final, TypeVar
 
+from tests.spark.statements.signatures import NUMBERS, PLAIN, SIGNATURES, WHOLE, Signature
+
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "int": ("i", "n", "st.x", "I", "t.i"),
     "bigint": ("l", "t.l"),
@@ -40,9 +42,6 @@ LITERALS: Final[dict[str, tuple[str, ...]]] = {
     "map": (),
     "struct": ("named_struct('x', 1, 'y', 'z')", "named_struct('x', i)"),
 }  # fmt: skip
-NUMBERS: Final = ("int", "bigint", "smallint", "double", "float", "decimal")
-WHOLE: Final = ("int", "bigint", "smallint")
-PLAIN: Final = (*NUMBERS, "string", "boolean", "timestamp", "date")
 TYPE_NAMES: Final = {
     "int": "int", "bigint": "bigint", "smallint": "smallint", "double": "double", "float": "float",
     "decimal": "decimal(12,3)", "string": "string", "boolean": "boolean",
@@ -50,91 +49,6 @@ TYPE_NAMES: Final = {
 }  # fmt: skip
 
 T = TypeVar("T")
-Signature = tuple[str, ...]
-"""The type of the result, then those of the arguments; `=x` is the text x itself."""
-
-_TEXT: Final = "=" + "|".join(("'a'", "'c'", "','", "' '", "'l'", "'ž'", "''", "'ab'"))
-_SMALL: Final = "=" + "|".join(("0", "1", "2", "3", "5", "-1", "-3", "40"))
-_UNIT: Final = "=" + "|".join(
-    f"'{each}'"
-    for each in ("year", "YYYY", "quarter", "month", "MON", "week", "day", "DD", "hour", "minute",
-                 "SECOND")
-)  # fmt: skip
-_DATE_UNIT: Final = "=" + "|".join(("'year'", "'MM'", "'month'", "'week'", "'quarter'", "'YY'"))
-_FORMAT: Final = "=" + "|".join(
-    ("'yyyy-MM-dd'", "'yyyy/MM/dd HH:mm'", "'HH:mm:ss.SSS'", "'dd.MM.yyyy'", "'yyyyMMdd'")
-)
-_SEPARATOR: Final = "=" + "|".join(("','", "', '", "'a'", "' '", "'ab'"))
-_WHEN: Final = ("timestamp", "date")
-
-SIGNATURES: Final[dict[str, tuple[Signature, ...]]] = {
-    **dict.fromkeys(("length", "char_length", "character_length", "octet_length"), (("int", "string"), ("int", "int"), ("int", "date"))),
-    **dict.fromkeys(("upper", "ucase", "lower", "lcase", "trim", "ltrim", "rtrim", "md5"), (("string", "string"), ("string", "bigint"))),
-    **dict.fromkeys(("substring", "substr"), (("string", "string", _SMALL), ("string", "string", _SMALL, _SMALL), ("string", "string", "smallint"))),
-    **dict.fromkeys(("left", "right", "repeat"), (("string", "string", _SMALL), ("string", "string", "smallint"))),
-    "concat": (("string", "string", "string"), ("string", "string", "int", "date"), ("string", "string")),
-    "concat_ws": (("string", _TEXT, "string", "string"), ("string", "=NULL", "string", "string"), ("string", _TEXT, "string")),
-    "replace": (("string", "string", _TEXT, _TEXT),),
-    **dict.fromkeys(("lpad", "rpad"), (("string", "string", _SMALL, _TEXT), ("string", "string", _SMALL))),
-    "instr": (("int", "string", _TEXT), ("int", "string", "string")),
-    "locate": (("int", _TEXT, "string"), ("int", _TEXT, "string", _SMALL)),
-    "position": (("int", _TEXT, "string"),),
-    **dict.fromkeys(("startswith", "endswith", "contains"), (("boolean", "string", _TEXT), ("boolean", "string", "string"))),
-    "split": (("strings", "string", _SEPARATOR),),
-    "abs": tuple((each, each) for each in NUMBERS),
-    **{
-        name: (
-            *(("bigint", each) for each in (*WHOLE, "double", "float")),
-            ("decimal", "decimal"),
-        )
-        for name in ("ceil", "ceiling", "floor")
-    },
-    "round": (
-        *((each, each) for each in NUMBERS),
-        ("double", "double", "=2|1|0|5"),
-        ("decimal", "decimal", "=2|1|0"),
-        ("int", "int", "=2|0|-1"),
-    ),
-    "sqrt": (("double", "double"), ("double", "int"), ("double", "decimal")),
-    **dict.fromkeys(("mod", "pmod"), (("int", "int", "=3|5|-7"), ("bigint", "bigint", "int"), ("double", "double", "=2.5D|3D"))),
-    "isnan": (("boolean", "double"), ("boolean", "float"), ("boolean", "int")),
-    **{name: tuple((each, each, each) for each in PLAIN) for name in ("nvl", "ifnull", "nullif")},
-    **{
-        name: (*((each, each, each) for each in PLAIN), ("bigint", "int", "bigint"),
-               ("double", "float", "double", "int"))
-        for name in ("greatest", "least", "coalesce")
-    },
-    "nvl2": tuple((each, "string", each, each) for each in PLAIN),
-    "if": tuple((each, "boolean", each, each) for each in PLAIN),
-    **{name: tuple(("boolean", each) for each in (*PLAIN, "array", "map", "struct"))
-       for name in ("isnull", "isnotnull")},
-    "size": (("int", "array"), ("int", "map"), ("int", "strings")),
-    "cardinality": (("int", "array"), ("int", "map")),
-    "array_size": (("int", "array"), ("int", "strings")),
-    "array_contains": (("boolean", "array", "int"), ("boolean", "strings", "string")),
-    "named_struct": (("struct", "='x'", "int", "='y'", "string"), ("struct", "='q'", "date")),
-    "array": (("array", "int", "int"), ("strings", "string", "string"), ("array", "int")),
-    **{
-        name: tuple(("int", each) for each in _WHEN)
-        for name in ("year", "quarter", "month", "day", "dayofmonth", "dayofyear", "weekofyear",
-                     "dayofweek", "weekday", "hour", "minute", "second")
-    },
-    "date_trunc": tuple(("timestamp", _UNIT, each) for each in _WHEN),
-    "trunc": tuple(("date", each, _DATE_UNIT) for each in _WHEN),
-    "date_format": tuple(("string", each, _FORMAT) for each in _WHEN),
-    "to_date": (("date", "timestamp"), ("date", "date"), ("date", "='2026-01-05'|'2026-1-5'|'2026'")),
-    "date": (("date", "timestamp"), ("date", "date"), ("date", "='2026-01-05'")),
-    "to_timestamp": (("timestamp", "timestamp"), ("timestamp", "date"),
-                     ("timestamp", "='2026-01-05 01:02:03'|'2026-01-05T10:00:00Z'")),
-    **dict.fromkeys(("date_add", "date_sub", "dateadd"), (("date", "date", _SMALL), ("date", "timestamp", _SMALL), ("date", "date", "smallint"))),
-    **dict.fromkeys(("datediff", "date_diff"), (("int", "date", "date"), ("int", "date", "timestamp"), ("int", "date", "='2026-01-05'"))),
-    "add_months": (("date", "date", _SMALL), ("date", "timestamp", _SMALL)),
-    "last_day": (("date", "date"), ("date", "timestamp")),
-    **dict.fromkeys(("unix_timestamp", "unix_seconds", "unix_millis", "unix_micros"), (("bigint", "timestamp"), ("bigint", "date"))),
-    **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), (("timestamp", "bigint"), ("timestamp", "int"), ("timestamp", "smallint"))),
-}  # fmt: skip
-"""How the functions that are answered without Spark are called, and how else they can be."""
-
 _OTHERS: Final = 0.04
 """How often an argument is of any type: Spark casts some, and refuses others."""
 COMPARED: Final = ("=", "!=", "<>", "<", "<=", ">", ">=", "<=>", "==")
@@ -211,15 +125,16 @@ class ExpressionMaker:
             return f"trim({self.pick(('BOTH', 'LEADING', 'TRAILING'))} FROM {args[0]})"
         return f"{written}({', '.join(args)})"
 
-    def plain_call(self, name: str) -> str:
+    def plain_call(self, name: str, signature: Signature) -> str:
         """Return a call with columns for arguments."""
-        _, *takes = SIGNATURES[name][0]
-        args = [each[1:].split("|")[1 % each.count("|")] if "|" in each else
-                each[1:] if each.startswith("=") else self._column(each) for each in takes]  # fmt: skip
-        return f"{name}({', '.join(args)})"
+        return f"{name}({', '.join(map(self._plain, signature[1:]))})"
 
-    def _column(self, its_type: str) -> str:
-        return "split(s, ',')" if its_type == "strings" else COLUMNS[its_type][0]
+    def _plain(self, wanted: str) -> str:
+        if wanted.startswith("="):
+            return wanted[1:].rsplit("|", maxsplit=1)[-1]
+        if wanted == "strings":
+            return "split(s, ',')"
+        return COLUMNS[wanted][0] if wanted in COLUMNS else wanted
 
     def argument(self, wanted: str, depth: int) -> str:
         """Return what a signature wants in one place."""

@@ -7,14 +7,8 @@ from itertools import cycle
 from random import Random
 from typing import Final
 
-from tests.spark.statements.expressions import (
-    NUMBERS,
-    PLAIN,
-    SIGNATURES,
-    ExpressionMaker,
-)
-
-Signature = tuple[str, ...]
+from tests.spark.statements.expressions import ExpressionMaker
+from tests.spark.statements.signatures import AGGREGATES, PLAIN, SIGNATURES, WINDOWED, Signature
 
 
 class Shape(StrEnum):
@@ -41,25 +35,6 @@ class Statement:
     is_ordered: bool = False
     """Whether ORDER BY says where each row is."""
 
-
-AGGREGATES: Final[dict[str, tuple[Signature, ...]]] = {
-    "count": (("*",), ("int",), ("string",), ("date",), ("DISTINCT int",), ("DISTINCT int", "boolean")),
-    "sum": (*((each,) for each in NUMBERS), ("DISTINCT int",), ("DISTINCT decimal",)),
-    "avg": (*((each,) for each in ("int", "bigint", "double", "float")), ("DISTINCT int",)),
-    "mean": (("int",), ("float",)),
-    **{name: tuple((each,) for each in PLAIN) for name in ("min", "max")},
-    # Of two rows that are both the last, either may be meant.
-    **{name: tuple((each, "=n|l|-n") for each in PLAIN) for name in ("min_by", "max_by")},
-    **dict.fromkeys(("bool_and", "every", "bool_or", "some", "any", "count_if"), (("boolean",),)),
-    **dict.fromkeys(("stddev_samp", "stddev_pop", "var_samp", "var_pop", "stddev", "std", "variance"), (("int",), ("float",), ("double",), ("decimal",))),
-}  # fmt: skip
-WINDOWED: Final[dict[str, tuple[Signature, ...]]] = {
-    **dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist"), ((),)),
-    "ntile": (("=1|2|3|10",),),
-    "lag": (*((each,) for each in PLAIN), ("int", "=0|1|2|3"), ("int", "=1|2", "=-1|0"), ("string", "=1", "='a, b'")),
-    "lead": (*((each,) for each in PLAIN), ("int", "=0|1|2|3"), ("int", "=1|2", "=-1|0")),
-    **{name: tuple((each,) for each in PLAIN) for name in ("first_value", "last_value")},
-}  # fmt: skip
 
 FOREIGN: Final = (
     "SELECT * FROM (SELECT b, n FROM t) PIVOT (count(n) FOR b IN (true, false))",
@@ -151,13 +126,12 @@ class StatementMaker:
         kinds = (
             ("rows",) * 13 + ("group",) * 2 + ("window",) * 2 + ("query",) * 2 + ("foreign",) * 3
         )
-        first = [*SIGNATURES], [*AGGREGATES], [*WINDOWED]
-        for name in first[0]:
-            yield self._rows(self._made.plain_call(name))
-        for name in first[1]:
-            yield self._group(self._aggregate(name, 0))
-        for name in first[2]:
-            yield self._window(name, 0)
+        for name, (signature, *_) in SIGNATURES.items():
+            yield self._rows(self._made.plain_call(name, signature))
+        for name, (signature, *_) in AGGREGATES.items():
+            yield self._group(self._made.plain_call(name, signature))
+        for name, (signature, *_) in WINDOWED.items():
+            yield self._over(self._made.plain_call(name, signature), "ORDER BY n")
         for kind in cycle(kinds):
             match kind:
                 case "rows":
@@ -187,12 +161,13 @@ class StatementMaker:
 
     def _expression(self, focus: str) -> str:
         depth = self._random.choice((0, 0, 1, 1, 2, 3))
-        match self._random.randrange(6):
+        match self._random.randrange(7):
             case 0:
                 return self._made.of(self._pick(*PLAIN), depth + 1)
             case 1:
-                return self._made.extracted(depth)
-            case 2:
+                parts = self._made.extracted(depth), self._made.unparenthesized()
+                return self._pick(*parts)
+            case 2 | 3:
                 # Inside of something else.
                 return self._around(self._made.call(focus, depth), SIGNATURES[focus][0][0])
             case _:
@@ -212,7 +187,7 @@ class StatementMaker:
 
     def _aggregate(self, name: str, depth: int) -> str:
         args = []
-        for each in self._random.choice(AGGREGATES[name]):
+        for each in self._random.choice(AGGREGATES[name])[1:]:
             prefix, _, its_type = each.rpartition(" ")
             made = "*" if its_type == "*" else self._made.argument(its_type, depth)
             args.append(f"{prefix} {made}".strip())
@@ -244,8 +219,8 @@ class StatementMaker:
             is_distinct = "DISTINCT" in function
             order = [] if is_distinct or self._random.random() < 0.3 else self._order()
         else:
-            signature = self._random.choice(WINDOWED[name])
-            args = [self._made.argument(each, depth) for each in signature]
+            _, *takes = self._random.choice(WINDOWED[name])
+            args = [self._made.argument(each, depth) for each in takes]
             function, order = f"{name}({', '.join(args)})", self._order()
         frames = name in AGGREGATES or name in ("first_value", "last_value")
         if order and frames and self._random.random() < 0.5:
@@ -256,7 +231,10 @@ class StatementMaker:
             *([f"ORDER BY {', '.join(order)}"] if order else []),
             *([frame] if frame else []),
         ]
-        item = f"{function} OVER ({' '.join(clauses)})"
+        return self._over(function, " ".join(clauses))
+
+    def _over(self, function: str, clauses: str) -> Statement:
+        item = f"{function} OVER ({clauses})"
         return Statement(Shape.WINDOW, f"SELECT {item} FROM t ORDER BY n", item, is_ordered=True)
 
     def _order(self) -> list[str]:
@@ -371,8 +349,8 @@ class StatementMaker:
             case 1:
                 text = "SELECT n, (SELECT count(*) FROM t y WHERE y.i < x.i) AS below FROM t x"
             case 2:
-                no = self._pick("", "NOT ")
-                text = f"SELECT n FROM t WHERE {self._pick('i', 'n')} {no}IN (SELECT n FROM t WHERE n > 2)"
+                tested = f"{self._pick('i', 'n')} {self._pick('', 'NOT ')}IN"
+                text = f"SELECT n FROM t WHERE {tested} (SELECT n FROM t WHERE n > 2)"
             case 3:
                 no = self._pick("", "NOT ")
                 text = f"SELECT n FROM t x WHERE {no}EXISTS (SELECT 1 FROM t y WHERE y.n = x.i)"
@@ -413,7 +391,7 @@ class StatementMaker:
             f"SELECT {key} FROM t GROUP BY {key} ORDER BY count(*) DESC, {key}",
             f"SELECT {aggregate} FROM t GROUP BY {key} ORDER BY {key}",
             f"SELECT {key}, {aggregate} FROM t GROUP BY {key} ORDER BY 2 DESC, 1 LIMIT 2",
-            f"SELECT {key} AS k, {aggregate} FROM t GROUP BY k ORDER BY length(CAST(k AS string)), k",
+            f"SELECT {key} AS k, {aggregate} FROM t GROUP BY k ORDER BY CAST(k AS string), k",
         )
         return Statement(Shape.QUERY, text, is_ordered=True)
 

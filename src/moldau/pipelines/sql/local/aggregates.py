@@ -174,3 +174,5 @@ WINDOW_FUNCTIONS: Final[dict[str, Function]] = {
     "last_value": _at_edge("last_value"),
 }
 """Only with OVER."""
+FRAMELESS: Final = WINDOW_FUNCTIONS.keys() - {"first_value", "last_value"}
+"""Those whose frame is their own."""

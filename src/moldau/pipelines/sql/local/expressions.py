@@ -11,6 +11,7 @@ from moldau.pipelines.sql.local import operators
 from moldau.pipelines.sql.local.aggregates import (
     AGGREGATES,
     DISTINCT_AGGREGATES,
+    FRAMELESS,
     WINDOW_FUNCTIONS,
 )
 from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
@@ -367,11 +368,19 @@ class Expressions:
             condition = node.get("expression").get("this")
             clause = f" FILTER (WHERE {self.condition(condition, scope)})"
         else:
-            if any(True for _ in node.get("this").find_all(exp.Distinct)):
-                raise GoesToSpark("a window of what is distinct")
+            self._check_window(node)
             clause = over_clause(node, lambda each: self.translate(each, scope).text)
         # A window around a filter goes behind it.
         return Sql(inner.text.replace(MARK, clause + MARK), inner.type)
+
+    def _check_window(self, node: ParsedNode) -> None:
+        """Leave to Spark what it refuses."""
+        function = node.get("this")
+        if any(True for _ in function.find_all(exp.Distinct)):
+            raise GoesToSpark("a window of what is distinct")
+        name = function_name(function) if function.kind is exp.Anonymous else ""
+        if name in FRAMELESS and node.take("spec") is not None:
+            raise GoesToSpark(f"a frame for {name}")
 
 
 def column_names(node: ParsedNode) -> list[str]:
