@@ -237,6 +237,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "SQL without Spark beside Spark",
+        ("tests/spark/test_sql_generated.py",),
+        {"MOLDAU_SQL_STATEMENTS": "5000"},
+        "pipelines",
+    ),
+    Proof(
         "Nexmark's queries",
         ("tests/spark/nexmark",),
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},

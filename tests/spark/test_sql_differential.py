@@ -1,11 +1,8 @@
 """The engine for small questions beside Spark: the same rows, and the same types."""
 
-import json
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 from moldau.client.producer import Producer
@@ -19,36 +16,11 @@ from moldau.pipelines.sql.local.answering import LocalEngine
 from moldau.pipelines.sql.local.functions import FUNCTIONS
 from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 from moldau.testing.broker import Broker
+from tests.spark.statements.answers import differences, equal
+from tests.spark.statements.table import COLUMNS, ROWS, json_rows, read_by_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-COLUMNS = {
-    "n": "int", "i": "int", "l": "bigint", "sm": "smallint", "d": "double", "f": "float",
-    "dc": "decimal(10,2)", "s": "string", "t": "string", "b": "boolean", "ts": "timestamp",
-    "dt": "date", "a": "array<int>", "m": "map<string,double>",
-    "st": "struct<x: int, y: struct<z: string>>",
-}  # fmt: skip
-ROWS: list[dict[str, object]] = [
-    {"n": 0, "i": 7, "l": 9_000_000_000, "sm": 3, "d": 2.675, "f": 1.5, "dc": 12.34,
-     "s": "Příliš žluťoučký", "t": "l", "b": True, "ts": "2026-02-28T23:59:59.123456Z",
-     "dt": "2026-02-28", "a": [1, 2, 3], "m": {"k": 1.5}, "st": {"x": 1, "y": {"z": "in"}}},
-    {"n": 1, "i": -7, "l": -3, "sm": -3, "d": -0.5, "f": -1.25, "dc": -0.05, "s": "  pad ded ",
-     "t": " ", "b": False, "ts": "1969-12-31 23:59:59.5+01:00", "dt": "1960-01-31", "a": [],
-     "m": {}, "st": {"x": None, "y": None}},
-    {"n": 2, "i": 0, "l": 0, "sm": 0, "d": 0.0, "f": 0.0, "dc": 0, "s": "", "t": "", "b": None,
-     "ts": "2024-12-30T00:00:00Z", "dt": "2024-12-30", "a": [None, 5], "m": {"k": None}},
-    {"n": 3},
-    {"n": 4, "i": 1_073_741_823, "l": 1, "sm": 100, "d": "NaN", "f": 3.25, "dc": 99999999.99,
-     "s": "🤦 emoji, and, commas", "t": ", ", "b": True, "ts": "2026-01-01", "dt": "2026-01-01",
-     "a": [7], "m": {"k": 2, "j": -1}, "st": {"x": 5, "y": {"z": "ěš"}}},
-    {"n": 5, "i": 7, "l": 5, "sm": 3, "d": 1e15, "f": 100.5, "dc": 5.5, "s": "12", "t": "1",
-     "b": False, "ts": 1_700_000_000, "dt": "2023-11-14", "a": [0], "m": None,
-     "st": {"x": 2, "y": {"z": None}}},
-    {"n": 6, "i": 12, "l": 2, "sm": 5, "d": 1234.5678, "f": -0.5, "dc": 1.25, "s": "ab\"c\\\n",
-     "t": "b", "b": True, "ts": "2026-03-29T01:30:00.5Z", "dt": "2026-03-29", "a": [1, None],
-     "m": {"x": 0.1}, "st": None},
-]  # fmt: skip
 
 EXPRESSIONS = """
 i + 1; i - l; i * 2; i / 2; d / 4; i % 3; l % 2; -i; i div 2; l div -2; sm + sm; sm * 2; f + 1
@@ -92,7 +64,7 @@ CAST('1.5e3' AS double); CAST('yes' AS boolean); CAST('3.456' AS decimal(5,2))
 CAST(l AS timestamp); CAST(s AS binary); CAST(CAST(t AS binary) AS string)
 CAST('2026-02-03T04:05:06+02:00' AS timestamp); CAST('2026-2-3' AS date); TIMESTAMP '2026-01-01'
 DATE '2026-01-01'; 1.50; 3000000000; 1e2; 'a''b'; NULL; TRUE; _partition; _offset
-(SELECT max(i) FROM t); EXISTS (SELECT 1 FROM t AS u WHERE u.i = main.l)
+(SELECT max(i) FROM t); EXISTS (SELECT 1 FROM t AS u WHERE u.i = main.l) AS found
 """
 """Of a row; with these, every function of the list is called."""
 
@@ -196,15 +168,9 @@ def _fill(broker: Broker, topic: str, values: list[str]) -> None:
 @pytest.fixture(scope="module")
 def catalog(broker: Broker, spark: "SparkSession") -> dict[str, Relation]:
     """The same rows in a topic and in a view of Spark's."""
-    texts = [json.dumps(row) for row in ROWS]
+    texts = json_rows(ROWS)
     _fill(broker, "differential", texts)
-    ddl = ", ".join(f"{name} {its_type}" for name, its_type in COLUMNS.items())
-    rows = spark.createDataFrame(
-        [(text.encode(), "differential", 0, at) for at, text in enumerate(texts)],
-        "value binary, topic string, partition int, offset bigint",
-    )
-    decoded = decode_json(rows, {"value": ddl}, "fail")
-    view = decoded.selectExpr("value.*", "partition AS _partition", "offset AS _offset")
+    view = read_by_spark(spark, texts)
     view.createOrReplaceTempView("with_places")
     spark.sql(f"SELECT {', '.join(COLUMNS)} FROM with_places").createOrReplaceTempView("t")
     return {"t": _relation("differential")}
@@ -229,13 +195,13 @@ def test_expressions_are_what_they_are_in_spark(
 ) -> None:
     expressions = _expressions()
     explained = {
-        each: engine.explain(f"SELECT {each} AS x FROM t AS main", catalog) for each in expressions
+        each: engine.explain(f"SELECT {each} FROM t AS main", catalog) for each in expressions
     }
     assert [(each, why.reason) for each, why in explained.items() if not why.is_local] == []
-    chosen = ", ".join(f"{each} AS x{at}" for at, each in enumerate(expressions))
+    chosen = ", ".join(expressions)
     ours = engine.answer(f"SELECT n, {chosen} FROM t AS main ORDER BY n", catalog).rows
     theirs = spark.sql(f"SELECT n, {chosen} FROM with_places AS main ORDER BY n").toArrow()
-    assert not (found := _differences(ours, theirs, ["n", *expressions])), "\n".join(found)
+    assert not (found := differences(ours, theirs, is_ordered=True)), "\n".join(found)
 
 
 @pytest.mark.parametrize("query", _queries())
@@ -243,46 +209,8 @@ def test_queries_are_what_they_are_in_spark(
     engine: LocalEngine, catalog: dict[str, Relation], spark: "SparkSession", query: str
 ) -> None:
     ours, theirs = engine.answer(query, catalog).rows, spark.sql(query).toArrow()
-    assert not (found := _differences(ours, theirs, ours.column_names)), "\n".join(found)
-    if " OVER " not in query:
-        # Those of window functions are long, and ours are what was written.
-        assert ours.column_names == theirs.column_names
-
-
-def _differences(ours: pa.Table, theirs: pa.Table, names: list[str]) -> list[str]:
-    found = []
-    assert ours.num_columns == theirs.num_columns == len(names)
-    for name, one, other in zip(names, ours.columns, theirs.columns, strict=True):
-        if not _same_type(one.type, other.type):
-            found.append(f"{name}: {one.type}, Spark has {other.type}")
-        elif not _equal(one.to_pylist(), other.to_pylist()):
-            found.append(f"{name}: {one.to_pylist()}, Spark has {other.to_pylist()}")
-    return found
-
-
-def _same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    # Names and nullability of elements are nobody's business here.
-    return _written(one) == _written(other)
-
-
-def _written(given: pa.DataType) -> str:
-    return str(given).replace(" not null", "").replace("<item:", "<element:")
-
-
-def _equal(one: Any, other: Any) -> bool:
-    match one, other:
-        case float(), float():
-            return (
-                (math.isnan(one) and math.isnan(other))
-                or one == other
-                or math.isclose(one, other, rel_tol=1e-14)
-            )
-        case list() | tuple(), list() | tuple():
-            return len(one) == len(other) and all(map(_equal, one, other))
-        case dict(), dict():
-            return list(one) == list(other) and _equal(list(one.values()), list(other.values()))
-        case _:
-            return bool(one == other)
+    is_ordered = "ORDER BY" in query
+    assert not (found := differences(ours, theirs, is_ordered=is_ordered)), "\n".join(found)
 
 
 def test_json_is_read_as_by_spark(
@@ -314,6 +242,6 @@ def test_json_is_read_as_by_spark(
                 found.append(f"{text}: refused")
             elif expected is None and ours != "DecodeError" and columns is COLUMNS:
                 found.append(f"{text}: {ours}, and Spark refuses it")
-            elif expected is not None and not _equal(ours, {k: expected[k] for k in columns}):
+            elif expected is not None and not equal(ours, {k: expected[k] for k in columns}):
                 found.append(f"{text}: {ours}, Spark has {expected}")
     assert not found, "\n".join(found)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from moldau.pipelines.sql.local.casts import cast, plain_cast
+from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
 from moldau.pipelines.sql.local.scopes import MARK, Sql
 from moldau.pipelines.sql.local.signatures import Function, Mismatch, fit, whole
 from moldau.pipelines.sql.local.types import (
@@ -82,7 +82,11 @@ def _statistic(name: str) -> Function:
         (one,) = args
         if not one.type.is_numeric:
             raise Mismatch
-        return Sql(f"{name}({cast(one, DOUBLE).text}){MARK}", DOUBLE)
+        value = cast(one, DOUBLE).text
+        if one.type.name in ("float", "double"):
+            # DuckDB's is 0 of a single NaN.
+            value = guard(f"NOT isfinite({value})", f"{name} of NaN", value)
+        return Sql(f"{name}({value}){MARK}", DOUBLE)
 
     return make
 
@@ -170,3 +174,5 @@ WINDOW_FUNCTIONS: Final[dict[str, Function]] = {
     "last_value": _at_edge("last_value"),
 }
 """Only with OVER."""
+FRAMELESS: Final = WINDOW_FUNCTIONS.keys() - {"first_value", "last_value"}
+"""Those whose frame is their own."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
-from moldau.pipelines.sql.local.refusals import GoesToSpark, QueryError
+from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Sql
 from moldau.pipelines.sql.local.times import (
     PLAIN_DATE,
@@ -22,6 +22,8 @@ _SPACE: Final = "[ \\t\\n\\r]*"
 _WHOLE: Final = f"{_SPACE}[+-]?[0-9]+{_SPACE}"
 _NUMBER: Final = f"{_SPACE}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?{_SPACE}"
 _PLAIN_NUMBER: Final = f"{_SPACE}[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+){_SPACE}"
+_FLOAT_WHOLE_MAX: Final = 1 << 24
+"""Up to here, a float has every whole number."""
 _SCALE_PLAIN_MAX: Final = 6
 """Java writes smaller decimals with an exponent."""
 
@@ -29,6 +31,27 @@ _SCALE_PLAIN_MAX: Final = 6
 def guard(is_strange: str, why: str, value: str) -> str:
     """Return a value, or an error at run time that sends the question to Spark."""
     return f"CASE WHEN {is_strange} THEN error({text(why)}) ELSE {value} END"
+
+
+def guard_zero(divisor: Sql, text: str, value: str) -> str:
+    """Return a quotient that is an error where its divisor, `text` in the quotient, is zero.
+
+    One that is written is looked at here: DuckDB takes no errors in PARTITION BY.
+    """
+    if divisor.literal is not None and divisor.type.is_numeric and float(divisor.literal) != 0:
+        return value
+    return guard(f"{text} = 0", "division by zero", value)
+
+
+def guard_sign(sql: Sql, value: str | None = None) -> str:
+    """Return an expression, or another value, that is an error where the expression is -0.0.
+
+    Where rows are compared, Spark gives back 0.0 in some places and -0.0 in others.
+    """
+    value = sql.text if value is None else value
+    if sql.type.name not in ("float", "double"):
+        return value
+    return guard(f"{sql.text} = 0 AND signbit({sql.text})", "-0.0 among equals", value)
 
 
 def cast(sql: Sql, to: SparkType) -> Sql:
@@ -60,6 +83,12 @@ def _truncating(sql: Sql, to: SparkType) -> str:
     return plain_cast(f"trunc({sql.text})", to)
 
 
+def _whole_to_float(sql: Sql, to: SparkType) -> str:
+    # Some of Spark's aggregates take what was not rounded.
+    is_rounded = f"{sql.text} NOT BETWEEN -{_FLOAT_WHOLE_MAX} AND {_FLOAT_WHOLE_MAX}"
+    return guard(is_rounded, "a large number as float", plain_cast(sql.text, to))
+
+
 def _by_text(sql: Sql, to: SparkType) -> str:
     # The shortest text of a number that is none other is what Spark computes with, too.
     return plain_cast(f"CAST({sql.text} AS VARCHAR)", to)
@@ -68,6 +97,10 @@ def _by_text(sql: Sql, to: SparkType) -> str:
 def _decimal_to_text(sql: Sql, to: SparkType) -> str:
     if sql.type.scale > _SCALE_PLAIN_MAX:
         raise GoesToSpark(f"{sql.type} as a text")
+    if sql.type.scale == sql.type.precision:
+        # DuckDB would write .50, and not 0.50.
+        wider = SparkType("decimal", sql.type.precision + 1, sql.type.scale)
+        return plain_cast(plain_cast(sql.text, wider), to)
     return plain_cast(sql.text, to)
 
 
@@ -123,7 +156,8 @@ def read_literal(words: str, to: SparkType) -> date:
     except UnclearTimeError:
         raise GoesToSpark(f"{words!r} as {to}") from None
     if found is None:
-        raise QueryError(f"{words!r} is no {to}")
+        # Only Spark knows whether it is looked at: CASE WHEN false THEN at > 'soon' END is null.
+        raise GoesToSpark(f"{words!r} is no {to}")
     return found
 
 
@@ -134,7 +168,8 @@ def epoch_parts(sql: str, micros: int) -> str:
 
 
 _CASTS: Final[dict[tuple[str, str], Callable[[Sql, SparkType], str]]] = {
-    **{("integral", to): _plain for to in ("integral", "float", "double", "decimal", "string")},
+    **{("integral", to): _plain for to in ("integral", "double", "decimal", "string")},
+    ("integral", "float"): _whole_to_float,
     ("integral", "boolean"): _plain,
     ("integral", "timestamp"): lambda sql, _: f"make_timestamp({sql.text} * 1000000)",
     **{(one, "integral"): _truncating for one in ("float", "double", "decimal")},

@@ -11,6 +11,7 @@ from moldau.pipelines.sql.local import operators
 from moldau.pipelines.sql.local.aggregates import (
     AGGREGATES,
     DISTINCT_AGGREGATES,
+    FRAMELESS,
     WINDOW_FUNCTIONS,
 )
 from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
@@ -24,6 +25,7 @@ from moldau.pipelines.sql.local.time_functions import PARTS, window_of
 from moldau.pipelines.sql.local.types import (
     BOOLEAN,
     DATE,
+    DOUBLE,
     NULL,
     STRING,
     TIMESTAMP,
@@ -37,7 +39,6 @@ Subquery = Callable[[ParsedNode, Scope], tuple[str, Sequence[SparkType]]]
 """Translates a query inside an expression: its text, and the types of its columns."""
 
 _CLAUSES: Final = (exp.Filter, exp.Window)
-_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.Is, exp.Not, exp.And, exp.Or, exp.Exists)
 _TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _WITH_UNITS: Final = (
     "timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff", "timediff",
@@ -73,7 +74,9 @@ class Expressions:
             exp.If: self._if,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
-            exp.DPipe: self._joined,
+            exp.DPipe: lambda node, scope: self._call(
+                "concat", [node.get("this"), node.get("expression")], scope
+            ),
             exp.Substring: self._substring,
             exp.Trim: self._trim,
             exp.StrPosition: self._position,
@@ -136,11 +139,7 @@ class Expressions:
         raise GoesToSpark(f"{name} is a column, and a function")
 
     def _comparison(self, node: ParsedNode, scope: Scope) -> Sql:
-        one, other = node.get("this"), node.get("expression")
-        # Spark has all comparisons on one level, and predicates above it; sqlglot has not.
-        if one.kind in _PREDICATES or other.kind in (*_PREDICATES, *operators.COMPARISONS):
-            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
-        return operators.compare(operators.COMPARISONS[node.kind], *self._all([one, other], scope))
+        return operators.compare(operators.COMPARISONS[node.kind], *self._both(node, scope))
 
     def _arithmetic(self, node: ParsedNode, scope: Scope) -> Sql:
         operator = "+" if node.kind is exp.Add else "-" if node.kind is exp.Sub else None
@@ -151,13 +150,6 @@ class Expressions:
             return operators.shift(operator, self.translate(other, scope), one)
         return operators.ARITHMETIC[node.kind](*self._all([one, other], scope))
 
-    def _joined(self, node: ParsedNode, scope: Scope) -> Sql:
-        one, other = node.get("this"), node.get("expression")
-        if other.kind in (exp.Add, exp.Sub):
-            # Spark reads from left to right, sqlglot takes the sum first.
-            raise GoesToSpark(f"{node.words}: how it is read depends on parentheses")
-        return self._call("concat", [one, other], scope)
-
     def _negative(self, node: ParsedNode, scope: Scope) -> Sql:
         inner = node.get("this")
         if inner.kind is exp.Literal:
@@ -165,7 +157,8 @@ class Expressions:
         one = self.translate(inner, scope)
         if not one.type.is_numeric:
             raise GoesToSpark(f"- {one.type}")
-        return Sql(f"(- {one.text})", one.type)
+        # DuckDB takes a wider type for the least number of one.
+        return Sql(plain_cast(f"(- {one.text})", one.type), one.type)
 
     def _not(self, node: ParsedNode, scope: Scope) -> Sql:
         return Sql(f"(NOT {self.condition(node.get('this'), scope)})", BOOLEAN)
@@ -256,9 +249,7 @@ class Expressions:
             raise GoesToSpark("function try_cast")
         to = from_sqlglot(node.get("to"))
         one = self.translate(node.get("this"), scope)
-        made = cast(one, to)
-        is_whole = to.is_integral and one.type.is_integral
-        return Sql(made.text, made.type, one.literal if is_whole else None)
+        return Sql(cast(one, to).text, to)
 
     # Functions.
 
@@ -377,9 +368,19 @@ class Expressions:
             condition = node.get("expression").get("this")
             clause = f" FILTER (WHERE {self.condition(condition, scope)})"
         else:
+            self._check_window(node)
             clause = over_clause(node, lambda each: self.translate(each, scope).text)
         # A window around a filter goes behind it.
         return Sql(inner.text.replace(MARK, clause + MARK), inner.type)
+
+    def _check_window(self, node: ParsedNode) -> None:
+        """Leave to Spark what it refuses."""
+        function = node.get("this")
+        if any(True for _ in function.find_all(exp.Distinct)):
+            raise GoesToSpark("a window of what is distinct")
+        name = function_name(function) if function.kind is exp.Anonymous else ""
+        if name in FRAMELESS and node.take("spec") is not None:
+            raise GoesToSpark(f"a frame for {name}")
 
 
 def column_names(node: ParsedNode) -> list[str]:
@@ -418,4 +419,6 @@ def _literal(node: ParsedNode, sign: str = "") -> Sql:
         return Sql(text(words), STRING, words)
     number = f"{sign}{node.take_number()}"
     its_type, digits = number_type(number), number_digits(number)
-    return Sql(plain_cast(digits, its_type), its_type, digits)
+    # A double's digits are read as a text, or -0.0 would lose its sign.
+    written = text(digits) if its_type == DOUBLE else digits
+    return Sql(plain_cast(written, its_type), its_type, digits)

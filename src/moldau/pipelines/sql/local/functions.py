@@ -4,11 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
+from moldau.pipelines.sql.local.casts import cast, guard, guard_zero, plain_cast
 from moldau.pipelines.sql.local.scopes import Sql
 from moldau.pipelines.sql.local.signatures import (
     Function,
     Mismatch,
+    exact,
     fit,
     fixed,
     together,
@@ -36,6 +37,11 @@ _PLAIN_LETTERS: Final = (
 _DIGITS_MAX: Final = 15
 
 
+def _not_negative(number: str) -> str:
+    """Return a number, or 0 instead of a negative one; `greatest` would make 0 of null."""
+    return f"(CASE WHEN {number} < 0 THEN 0 ELSE {number} END)"
+
+
 def _cased(name: str) -> Function:
     def make(args: Sequence[Sql]) -> Sql:
         (words,) = [fit(each, STRING).text for each in args]
@@ -49,14 +55,14 @@ def _cased(name: str) -> Function:
 def substring(args: Sequence[Sql]) -> Sql:
     """Places count from 1; 0 is the first, too; what is negative counts from the end."""
     words, start = fit(args[0], STRING).text, fit(args[1], INT).text
-    count = f"greatest({fit(args[2], INT).text}, 0)" if len(args) == 3 else "2147483647"
+    count = _not_negative(fit(args[2], INT).text) if len(args) == 3 else "2147483647"
     count = f"CAST({count} AS BIGINT)"
     ahead = f"(length({words}) + {start})"
     return Sql(
         f"CASE WHEN {start} > 0 THEN substring({words}, {start}, {count}) "
         f"WHEN {start} = 0 THEN substring({words}, 1, {count}) "
         f"WHEN {ahead} >= 0 THEN substring({words}, {ahead} + 1, {count}) "
-        f"ELSE substring({words}, 1, greatest({count} + {ahead}, 0)) END",
+        f"ELSE substring({words}, 1, {_not_negative(f'({count} + {ahead})')}) END",
         STRING,
     )
 
@@ -77,7 +83,7 @@ def _pad(name: str) -> Function:
     def make(args: Sequence[Sql]) -> Sql:
         words, count = fit(args[0], STRING).text, fit(args[1], INT).text
         filling = fit(args[2], STRING).text if len(args) == 3 else "' '"
-        return Sql(f"{name}({words}, greatest({count}, 0), {filling})", STRING)
+        return Sql(f"{name}({words}, {_not_negative(count)}, {filling})", STRING)
 
     return make
 
@@ -102,6 +108,8 @@ def _whole(name: str) -> Function:
     def make(args: Sequence[Sql]) -> Sql:
         (number,) = args
         if number.type.name == "decimal":
+            if number.type.scale == 0:
+                return number
             to = decimal(number.type.precision - number.type.scale + 1, 0)
             return Sql(plain_cast(f"{name}({number.text})", to), to)
         if number.type.is_integral:
@@ -140,7 +148,7 @@ def remainder(args: Sequence[Sql]) -> Sql:
     (one, other), result = together(args)
     if not result.is_integral and result != DOUBLE:
         raise Mismatch
-    return Sql(guard(f"{other.text} = 0", "division by zero", f"{one.text} % {other.text}"), result)
+    return Sql(guard_zero(args[1], other.text, f"({one.text} % {other.text})"), result)
 
 
 def _positive_remainder(args: Sequence[Sql]) -> Sql:
@@ -158,6 +166,22 @@ def _chosen(name: str) -> Function:
             raise Mismatch
         values, result = together(args)
         return Sql(f"{name}({', '.join(each.text for each in values)})", result)
+
+    return make
+
+
+def _extreme(name: str, sign: str) -> Function:
+    def make(args: Sequence[Sql]) -> Sql:
+        made = _chosen(name)(args)
+        if made.type.name not in ("float", "double"):
+            return made
+        # Of 0.0 and -0.0 it is the first one, which DuckDB does not say.
+        first, *others = (each.text for each in together(args)[0])
+        for other in others:
+            first = (
+                f"CASE WHEN {first} IS NULL OR {other} {sign} {first} THEN {other} ELSE {first} END"
+            )
+        return Sql(first, made.type)
 
     return make
 
@@ -229,6 +253,11 @@ def _array(args: Sequence[Sql]) -> Sql:
     return Sql(made, SparkType("array", parts=(element,)))
 
 
+def _md5(args: Sequence[Sql]) -> Sql:
+    (words,) = args
+    return Sql(f"md5({exact(words, STRING).text})", STRING)
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     # Texts.
     "length": fixed("CAST(length({0}) AS INTEGER)", INT, STRING),
@@ -244,12 +273,12 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "rtrim": fixed("rtrim({0}, ' ')", STRING, STRING),
     "substring": substring,
     "substr": substring,
-    "left": fixed("left({0}, greatest({1}, 0))", STRING, STRING, INT),
-    "right": fixed("right({0}, greatest({1}, 0))", STRING, STRING, INT),
+    "left": fixed(f"left({{0}}, {_not_negative('{1}')})", STRING, STRING, INT),
+    "right": fixed(f"right({{0}}, {_not_negative('{1}')})", STRING, STRING, INT),
     "concat": _concat,
     "concat_ws": _concat_ws,
     "replace": fixed("replace({0}, {1}, {2})", STRING, STRING, STRING, STRING),
-    "repeat": fixed("repeat({0}, greatest({1}, 0))", STRING, STRING, INT),
+    "repeat": fixed(f"repeat({{0}}, {_not_negative('{1}')})", STRING, STRING, INT),
     "lpad": _pad("lpad"),
     "rpad": _pad("rpad"),
     "instr": fixed("CAST(instr({0}, {1}) AS INTEGER)", INT, STRING, STRING),
@@ -259,7 +288,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "endswith": fixed("suffix({0}, {1})", BOOLEAN, STRING, STRING),
     "contains": fixed("contains({0}, {1})", BOOLEAN, STRING, STRING),
     "split": _split,
-    "md5": fixed("md5({0})", STRING, STRING),
+    "md5": _md5,
     # Numbers.
     "abs": _absolute,
     "ceil": _whole("ceil"),
@@ -271,8 +300,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "pmod": _positive_remainder,
     "isnan": fixed("coalesce(isnan({0}), false)", BOOLEAN, DOUBLE),
     # Choices.
-    "greatest": _chosen("greatest"),
-    "least": _chosen("least"),
+    "greatest": _extreme("greatest", ">"),
+    "least": _extreme("least", "<"),
     "coalesce": _chosen("coalesce"),
     "nvl": _chosen("coalesce"),
     "ifnull": _chosen("coalesce"),

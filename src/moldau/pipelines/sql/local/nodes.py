@@ -128,6 +128,17 @@ class ParsedNode:
         digits = self.take_number()
         return int(digits) if digits is not None and digits.isdigit() else None
 
+    def take_place(self) -> int | None:
+        """Return the place of a column in the result, None if it is none: ORDER BY (2), or -2."""
+        if self.kind is exp.Paren:
+            return self.get("this").take_place()
+        is_negative = self.kind is exp.Neg
+        place = self.get("this").take_whole() if is_negative else self.take_whole()
+        # A number that is no int is a value as any other.
+        if place is None or place > 1 << 31:
+            return None
+        return -place if is_negative else place
+
     def take_all(self) -> None:
         """Take all arguments, and those of all nodes inside."""
         for node in self._node.walk():

@@ -1,11 +1,12 @@
 """Operators with Spark's types: what `+` makes of two decimals, and of zero what `/` does."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from sqlglot import exp
 
-from moldau.pipelines.sql.local.casts import cast, guard, plain_cast
+from moldau.pipelines.sql.local.casts import cast, guard_zero, plain_cast
 from moldau.pipelines.sql.local.functions import remainder
 from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.refusals import GoesToSpark
@@ -24,6 +25,8 @@ from moldau.pipelines.sql.local.types import (
     decimal,
 )
 
+_BIGINT_END: Final = 1 << 63
+_ORDERED: Final = ("<", "<=", ">", ">=")
 COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "=",
     exp.NEQ: "!=",
@@ -41,7 +44,17 @@ def compare(operator: str, one: Sql, other: Sql) -> Sql:
     (left, right), common = together([one, other])
     if common.name == "map":
         raise GoesToSpark("maps are compared")
+    if operator in _ORDERED and (_is_beyond(one, other) or _is_beyond(other, one)):
+        # Spark knows the result without the number, and says it even if that is null.
+        raise GoesToSpark(f"{one.type} {operator} {other.type}")
     return Sql(f"({left.text} {operator} {right.text})", BOOLEAN)
+
+
+def _is_beyond(decimal: Sql, number: Sql) -> bool:
+    """Whether a written decimal is larger or smaller than whole numbers can be."""
+    if decimal.literal is None or decimal.type.name != "decimal" or not number.type.is_integral:
+        return False
+    return abs(Decimal(decimal.literal)) >= _BIGINT_END
 
 
 def _number_of(sql: Sql, other: Sql) -> SparkType:
@@ -89,7 +102,7 @@ def divide(one: Sql, other: Sql) -> Sql:
     if "decimal" in (one.type.name, other.type.name) and not _has_floats(one, other):
         raise GoesToSpark("a division of decimals")
     left, right = cast(one, DOUBLE).text, cast(other, DOUBLE).text
-    return Sql(guard(f"{right} = 0", "division by zero", f"{left} / {right}"), DOUBLE)
+    return Sql(guard_zero(other, right, f"({left} / {right})"), DOUBLE)
 
 
 def divide_whole(one: Sql, other: Sql) -> Sql:
@@ -97,7 +110,7 @@ def divide_whole(one: Sql, other: Sql) -> Sql:
     if not (one.type.is_integral and other.type.is_integral):
         raise GoesToSpark(f"div of {one.type} and {other.type}")
     left, right = cast(one, BIGINT).text, cast(other, BIGINT).text
-    return Sql(guard(f"{right} = 0", "division by zero", f"{left} // {right}"), BIGINT)
+    return Sql(guard_zero(other, right, f"({left} // {right})"), BIGINT)
 
 
 def modulo(one: Sql, other: Sql) -> Sql:

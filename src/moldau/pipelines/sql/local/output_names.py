@@ -1,13 +1,20 @@
 """The names that Spark gives to columns without one: what it has understood, written anew."""
 
 from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final
 
 from sqlglot import exp
 
 from moldau.pipelines.sql.local.casts import read_literal
 from moldau.pipelines.sql.local.expressions import column_names, function_name
-from moldau.pipelines.sql.local.literals import shown_interval, shown_number, shown_time
+from moldau.pipelines.sql.local.literals import (
+    number_digits,
+    number_type,
+    shown_interval,
+    shown_number,
+    shown_time,
+)
 from moldau.pipelines.sql.local.nodes import ParsedNode
 from moldau.pipelines.sql.local.operators import read_interval
 from moldau.pipelines.sql.local.refusals import GoesToSpark
@@ -22,6 +29,13 @@ _OPERATORS: Final[dict[type[exp.Expr], str]] = {
     exp.Or: "OR", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _OPPOSITES: Final[dict[type[exp.Expr], str]] = {exp.NEQ: "=", exp.NullSafeNEQ: "<=>"}
+_ROUNDED: Final[dict[type[exp.Expr], tuple[str, str]]] = {
+    exp.LT: (ROUND_FLOOR, ROUND_CEILING),
+    exp.GTE: (ROUND_FLOOR, ROUND_CEILING),
+    exp.GT: (ROUND_CEILING, ROUND_FLOOR),
+    exp.LTE: (ROUND_CEILING, ROUND_FLOOR),
+}
+"""How a decimal on the left, and on the right, is rounded beside a whole number."""
 _CALLED: Final = {
     "ceil": "CEIL", "floor": "FLOOR", "sqrt": "SQRT", "rank": "RANK", "dense_rank": "DENSE_RANK",
     "percent_rank": "PERCENT_RANK", "dateadd": "date_add", "curdate": "current_date",
@@ -161,7 +175,39 @@ class _Names:
                 return self._shifted(one, sign, other)
             if one.kind is exp.Interval:
                 return self._shifted(other, sign, one)
+        if node.kind in _ROUNDED:
+            return self._ordering(node)
+        if node.kind in (exp.And, exp.Or):
+            return self._connected(node)
         return f"({self._both(node, f' {_OPERATORS[node.kind]} ')})"
+
+    def _connected(self, node: ParsedNode) -> str:
+        """Return conditions; Spark makes a tree of many that is the same on both sides."""
+        chain = [node]
+        while chain[0].kind is node.kind:
+            chain[:1] = [chain[0].get("this"), chain[0].get("expression")]
+        word = _OPERATORS[node.kind]
+
+        def balanced(names: list[str]) -> str:
+            if len(names) == 1:
+                return names[0]
+            half = (len(names) + 1) // 2
+            return f"({balanced(names[:half])} {word} {balanced(names[half:])})"
+
+        return balanced([self.of(each) for each in chain])
+
+    def _ordering(self, node: ParsedNode) -> str:
+        """Return a comparison; beside a whole number, Spark rounds a written decimal."""
+        sides = [node.get("this"), node.get("expression")]
+        names = [self.of(each) for each in sides]
+        for at, rounding in enumerate(_ROUNDED[node.kind]):
+            number, other = _written_number(sides[at]), sides[1 - at]
+            if number is None or number_type(number).name != "decimal":
+                continue
+            if self._type_of(other.anew()).is_integral:
+                digits = Decimal(number_digits(number))
+                names[at] = str(int(digits.to_integral_value(rounding)))
+        return f"({f' {_OPERATORS[node.kind]} '.join(names)})"
 
     def _opposite(self, node: ParsedNode) -> str:
         return f"(NOT ({self._both(node, f' {_OPPOSITES[node.kind]} ')}))"
@@ -228,8 +274,6 @@ class _Names:
     def _cast(self, node: ParsedNode) -> str:
         node.take_flag("safe")
         inner, to = node.get("this"), from_sqlglot(node.get("to"))
-        if to == self._type_of(inner.anew()):
-            return self.of(inner)
         if to.parts:
             raise GoesToSpark(f"the name of {node.words}")
         return f"CAST({self.of(inner)} AS {str(to).upper()})"
@@ -313,6 +357,16 @@ def _frame(spec: ParsedNode) -> str:
             rows = spec.take(name)
             edges.append("CURRENT ROW" if rows is None else f"{rows.take_number()} {side}")
     return f"{spec.take_word('kind').upper()} BETWEEN {edges[0]} AND {edges[1]}"
+
+
+def _written_number(node: ParsedNode) -> str | None:
+    """Return a number that is written, with its sign, None if it is none."""
+    while node.kind is exp.Paren:
+        node = node.get("this")
+    if node.kind is exp.Neg:
+        number = node.get("this").take_number()
+        return None if number is None else f"-{number}"
+    return node.take_number()
 
 
 def _literal(node: ParsedNode, sign: str = "") -> str:

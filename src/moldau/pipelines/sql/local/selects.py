@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from moldau.pipelines.sql.language.queries import AsOf
 from moldau.pipelines.sql.local.as_of import read_as_of
-from moldau.pipelines.sql.local.casts import cast
+from moldau.pipelines.sql.local.casts import cast, guard_sign
 from moldau.pipelines.sql.local.expressions import Expressions, column_names
 from moldau.pipelines.sql.local.joins import join_source
 from moldau.pipelines.sql.local.nodes import ParsedNode
@@ -122,7 +122,7 @@ class Queries:
 
     def _select(self, node: ParsedNode, outer: Scope | None) -> DuckQuery:
         source, joins, where = node.take("from_"), node.take_list("joins"), node.take("where")
-        chosen, distinct = node.take_list("expressions"), node.take("distinct")
+        chosen_nodes, distinct = node.take_list("expressions"), node.take("distinct")
         group, having, tail = node.take("group"), node.take("having"), _Tail.of(node)
         node.check_own()
         scope = Scope(outer=outer)
@@ -131,7 +131,7 @@ class Queries:
         conditions = [] if where is None else [self._condition(where, scope)]
         keys = [] if group is None else group.take_list("expressions")
         self._name_windows(keys, scope)
-        items = self._items(chosen, scope)
+        items = self._items(chosen_nodes, scope)
         groups = self._groups(keys, scope, items)
         if having is not None:
             self._require_clear(having.get("this"), scope, items)
@@ -141,9 +141,10 @@ class Queries:
         end = self._tail(tail, scope, made, items)
         conditions += scope.filters
         filters = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        columns = ", ".join(f'{each.sql.text} AS "c{at}"' for at, each in enumerate(items))
         words = "SELECT" if distinct is None else "SELECT DISTINCT"
-        text = f"{words} {columns}{relations}{filters}{groups}{end}"
+        columns = (each.sql.text if distinct is None else guard_sign(each.sql) for each in items)
+        chosen = ", ".join(f'{each} AS "c{at}"' for at, each in enumerate(columns))
+        text = f"{words} {chosen}{relations}{filters}{groups}{end}"
         return DuckQuery(text, made.names, made.types)
 
     def _condition(self, clause: ParsedNode, scope: Scope) -> str:
@@ -223,12 +224,15 @@ class Queries:
     ) -> str:
         texts = []
         for each in keys:
-            place = each.take_whole()
+            place = each.take_place()
             if place is not None:
                 _require_place(place, len(items))
-                texts.append(items[place - 1].sql.text)
+                key = items[place - 1].sql
             else:
-                texts.append(self._expressions.translate(each, scope).text)
+                key = self._expressions.translate(each, scope)
+            if key.type.name in ("float", "double"):
+                scope.filters.append(guard_sign(key, "true"))
+            texts.append(key.text)
         return f" GROUP BY {', '.join(texts)}" if texts else ""
 
     # What follows: order and limit.
@@ -255,7 +259,7 @@ class Queries:
     def _ordered(
         self, node: ParsedNode, scope: Scope, made: DuckQuery, items: Sequence[NamedColumn]
     ) -> str:
-        place = node.take_whole()
+        place = node.take_place()
         if place is not None:
             _require_place(place, len(made.names))
             return str(place)
@@ -301,19 +305,22 @@ class Queries:
             if common is None:
                 raise GoesToSpark(f"{operator} of {one} and {other}")
             types.append(common)
-        texts = [_as_types(each, types) for each in sides]
+        is_compared = operator != "UNION ALL"
+        texts = [_as_types(each, types, is_compared=is_compared) for each in sides]
         made = DuckQuery("", sides[0].names, tuple(types))
         end = self._tail(tail, Scope(), made, [])
         text = f"SELECT * FROM ({texts[0]} {operator} {texts[1]}){end}"
         return DuckQuery(text, made.names, made.types)
 
 
-def _as_types(query: DuckQuery, types: Sequence[SparkType]) -> str:
-    columns = (
-        f'{cast(Sql(f"c{at}", own), wanted).text} AS "c{at}"'
+def _as_types(query: DuckQuery, types: Sequence[SparkType], *, is_compared: bool) -> str:
+    columns = [
+        cast(Sql(f"c{at}", own), wanted)
         for at, (own, wanted) in enumerate(zip(query.types, types, strict=True))
-    )
-    return f"SELECT {', '.join(columns)} FROM ({query.text})"
+    ]
+    texts = (guard_sign(each) if is_compared else each.text for each in columns)
+    chosen = ", ".join(f'{each} AS "c{at}"' for at, each in enumerate(texts))
+    return f"SELECT {chosen} FROM ({query.text})"
 
 
 def _alias(node: ParsedNode) -> tuple[str, list[str]]:

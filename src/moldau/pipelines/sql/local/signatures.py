@@ -41,6 +41,13 @@ def fit(sql: Sql, wanted: SparkType) -> Sql:
     raise Mismatch
 
 
+def exact(sql: Sql, wanted: SparkType) -> Sql:
+    """Return an argument that Spark does not cast by itself."""
+    if sql.type not in (wanted, NULL):
+        raise Mismatch
+    return cast(sql, wanted)
+
+
 def together(args: Sequence[Sql]) -> tuple[list[Sql], SparkType]:
     """Return arguments as values of one type, and that type."""
     result = args[0].type

@@ -6,7 +6,7 @@ from typing import Final
 
 from moldau.pipelines.sql.local.casts import cast, epoch_parts
 from moldau.pipelines.sql.local.scopes import Sql
-from moldau.pipelines.sql.local.signatures import Function, Mismatch, fit, fixed, word
+from moldau.pipelines.sql.local.signatures import Function, Mismatch, exact, fit, fixed, word
 from moldau.pipelines.sql.local.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SparkType, text
 
 _TRUNCATED: Final = {
@@ -91,11 +91,6 @@ def _as(to: SparkType) -> Function:
     return make
 
 
-def _seconds(args: Sequence[Sql]) -> Sql:
-    (one,) = args
-    return Sql(epoch_parts(fit(one, TIMESTAMP).text, 1_000_000), BIGINT)
-
-
 def _part(name: str) -> Function:
     return fixed(f"CAST({name}({{0}}) AS INTEGER)", INT, TIMESTAMP)
 
@@ -103,7 +98,7 @@ def _part(name: str) -> Function:
 def _since(micros: int) -> Function:
     def make(args: Sequence[Sql]) -> Sql:
         (one,) = args
-        return Sql(epoch_parts(fit(one, TIMESTAMP).text, micros), BIGINT)
+        return Sql(epoch_parts(exact(one, TIMESTAMP).text, micros), BIGINT)
 
     return make
 
@@ -137,7 +132,7 @@ TIME_FUNCTIONS: Final[dict[str, Function]] = {
     "last_day": fixed("last_day({0})", DATE, DATE),
     # It cuts off what is behind the point, where `unix_seconds` rounds down.
     "unix_timestamp": fixed("(epoch_us({0}) // 1000000)", BIGINT, TIMESTAMP),
-    "unix_seconds": _seconds,
+    "unix_seconds": _since(1_000_000),
     "unix_millis": _since(1_000),
     "unix_micros": _since(1),
     "timestamp_seconds": fixed("make_timestamp({0} * 1000000)", TIMESTAMP, BIGINT),

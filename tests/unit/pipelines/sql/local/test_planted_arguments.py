@@ -110,10 +110,11 @@ SELECT AS STRUCT n FROM t
 SELECT n FROM t FOR UPDATE
 SELECT n FROM t |> WHERE n > 1
 SELECT i AS n FROM t |> WHERE n > 1
-SELECT b = b IN (true) FROM t
-SELECT b = b < b FROM t
-SELECT b = b BETWEEN b AND b FROM t
 SELECT s || i + 1 FROM t
+SELECT b IS NULL = b FROM t
+SELECT b = NOT b FROM t
+SELECT b IN (true) IN (false) FROM t
+SELECT +i FROM t
 SELECT timestampdiff(DAY, ts, ts) FROM t
 SELECT timestampadd(DAY, 1, ts) FROM t
 SELECT dateadd(DAY, 1, dt) FROM t
