@@ -35,7 +35,7 @@ Note = Callable[[str, object], None]
 
 STATEMENTS: Final = int(os.environ.get("MOLDAU_SQL_STATEMENTS", "300"))
 SUPPORTED: Final = {*FUNCTIONS, *AGGREGATES, *DISTINCT_AGGREGATES, *WINDOW_FUNCTIONS}
-CALLS_MIN: Final = 5 if STATEMENTS >= 5_000 else 1
+CALLS_MIN = 5 if STATEMENTS >= 5000 else 0
 NOW: Final = {"now", "current_timestamp", "current_date", "curdate", "window"}
 """Answered here, and other than what is on the lists."""
 TOGETHER: Final = 40
