@@ -85,7 +85,6 @@ FOREIGN: Final = (
     "SELECT 'a' 'b', X'1F', r'\\n' FROM t",
     "SELECT ts + INTERVAL '1-2' YEAR TO MONTH, ts + INTERVAL 1 DAY 2 HOURS FROM t",
     "SELECT count(*) FROM t, t",
-    "SELECT n FROM t UNION ALL BY NAME SELECT i AS n FROM t",
     "SELECT struct(n, i AS k).k FROM t",
     "SELECT (n, i) IN ((1, -7)) FROM t",
     "SELECT sum(i) OVER (ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
