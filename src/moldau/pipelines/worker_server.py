@@ -32,6 +32,7 @@ SOCKET: Final = "MOLDAU_WORKERS"
 """The variable that tells `worker/python` where the server is."""
 
 PRELOADED: Final = (
+    "pyarrow.compute",
     "pyspark.daemon",
     "pyspark.worker",
     "pyspark.sql.worker.commit_data_source_write",

@@ -18,7 +18,6 @@ MEANINGLESS: Final[dict[tuple[type[exp.Expr], str], str]] = {
     (exp.Div, "typed"): "sqlglot says it of the dialect, and not of the query",
     (exp.Div, "safe"): "sqlglot says it of the dialect, and not of the query",
     (exp.TryCast, "requires_string"): "sqlglot says it of the dialect, and not of the query",
-    (exp.DPipe, "safe"): "sqlglot says it of the dialect, and not of the query",
     (exp.DataType, "nested"): "sqlglot says it of every type that has others inside",
 }
 """What a statement's tree has and what changes no answer, each with the reason."""
@@ -156,8 +155,7 @@ class ParsedNode:
     def check_own(self) -> None:
         """Leave the statement to Spark if this node says something that was not taken.
 
-        A translator asks this where what comes next may fail because of it: who pivots has other
-        columns.
+        A translator asks this before it looks for names: behind a PIVOT the columns are others.
         """
         for name, value in self._node.args.items():
             if not is_said(value) or (id(self._node), name) in self._taken:

@@ -20,6 +20,7 @@ from moldau.pipelines.sql.local.operators import read_interval
 from moldau.pipelines.sql.local.refusals import GoesToSpark
 from moldau.pipelines.sql.local.scopes import Scope
 from moldau.pipelines.sql.local.types import DATE, SparkType, from_sqlglot
+from moldau.pipelines.sql.local.window_specs import frame_text, order_text
 
 TypeOf = Callable[[ParsedNode], SparkType]
 
@@ -315,23 +316,18 @@ class _Names:
     def _window(self, node: ParsedNode) -> str:
         node.take_word("over")
         function, order, spec = node.get("this"), node.take("order"), node.take("spec")
-        partitions = self._list(node.take_list("partition_by"))
-        clauses = [f"PARTITION BY {partitions}"] if partitions else []
+        partitions = node.take_list("partition_by")
+        clauses = [f"PARTITION BY {self._list(partitions)}"] if partitions else []
         if order is not None:
-            orders = map(self._ordered, order.take_list("expressions"))
-            clauses.append(f"ORDER BY {', '.join(orders)}")
+            orders = order.take_list("expressions")
+            texts = (order_text(each, self.of) for each in orders)
+            clauses.append(f"ORDER BY {', '.join(texts)}")
         clauses.append(
             self._usual_frame(function, is_ordered=order is not None)
             if spec is None
-            else _frame(spec)
+            else frame_text(spec)
         )
         return f"{self.of(function)} OVER ({' '.join(clauses)})"
-
-    def _ordered(self, node: ParsedNode) -> str:
-        is_descending, nulls_first = node.take_flag("desc"), node.take_flag("nulls_first")
-        direction = "DESC" if is_descending else "ASC"
-        nulls = "FIRST" if nulls_first else "LAST"
-        return f"{self.of(node.get('this'))} {direction} NULLS {nulls}"
 
     def _usual_frame(self, function: ParsedNode, *, is_ordered: bool) -> str:
         name = function_name(function) if function.kind is exp.Anonymous else ""
@@ -344,19 +340,6 @@ class _Names:
         if is_ordered or name == "cume_dist":
             return f"RANGE {_TO_HERE}"
         return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-
-
-def _frame(spec: ParsedNode) -> str:
-    edges = []
-    for name in ("start", "end"):
-        side = spec.take_word(f"{name}_side").upper()
-        if spec.kind_of(name) is str:
-            word = spec.take_word(name)
-            edges.append("CURRENT ROW" if word == "CURRENT ROW" else f"{word} {side}")
-        else:
-            rows = spec.take(name)
-            edges.append("CURRENT ROW" if rows is None else f"{rows.take_number()} {side}")
-    return f"{spec.take_word('kind').upper()} BETWEEN {edges[0]} AND {edges[1]}"
 
 
 def _written_number(node: ParsedNode) -> str | None:

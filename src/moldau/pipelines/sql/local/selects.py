@@ -126,6 +126,8 @@ class Queries:
         group, having, tail = node.take("group"), node.take("having"), _Tail.of(node)
         node.check_own()
         scope = Scope(outer=outer)
+        if source is None and joins:
+            raise GoesToSpark("a join without FROM")
         relations = "" if source is None else self._from(source.get("this"), joins, scope)
         # It sees no aliases.
         conditions = [] if where is None else [self._condition(where, scope)]

@@ -18,7 +18,7 @@ def over_clause(node: ParsedNode, translate: Callable[[ParsedNode], str]) -> str
         orders = order.take_list("expressions")
         clauses.append("ORDER BY " + ", ".join(order_text(each, translate) for each in orders))
     if spec is not None:
-        clauses.append(_frame(spec))
+        clauses.append(frame_text(spec))
     return f" OVER ({' '.join(clauses)})"
 
 
@@ -32,7 +32,8 @@ def order_text(node: ParsedNode, translate: Callable[[ParsedNode], str]) -> str:
     return f"{translate(node.get('this'))} {direction} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
-def _frame(spec: ParsedNode) -> str:
+def frame_text(spec: ParsedNode) -> str:
+    """Return a frame, from where to where; DuckDB and Spark write it alike."""
     kind = spec.take_word("kind").upper()
     if kind not in ("ROWS", "RANGE"):
         raise GoesToSpark(f"a frame {spec.words}")

@@ -4,6 +4,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from moldau.pipelines.decoding.epochs import to_time
+from moldau.pipelines.decoding.reasons import epoch_out_of_years
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.local.json_exact import BadRecordError, read_json
 from moldau.pipelines.sql.local.wanted import stored_values
@@ -46,5 +48,10 @@ class RowReader:
     def _values(self, data: bytes) -> dict[str, Any]:
         if self._relation.format == "json":
             return read_json(data, self._fields)
-        names = [name for name, _ in self._fields]
-        return dict(zip(names, [_PLAIN[self._relation.format](data)], strict=False))
+        value = _PLAIN[self._relation.format](data)
+        epoch = self._relation.epoch
+        if epoch is not None and isinstance(value, int):
+            value = to_time(value, epoch.unit)
+            if value is None:
+                raise BadRecordError(epoch_out_of_years(epoch.column, epoch.unit))
+        return dict(zip([name for name, _ in self._fields], [value], strict=False))

@@ -36,6 +36,7 @@ SELECT st.y.z, named_struct('a', i).a, a[0], m['k'] FROM t
 SELECT sum(i) OVER (PARTITION BY b ORDER BY n DESC ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t
 SELECT *, x.* FROM t AS x WHERE x.i > 3 ORDER BY n NULLS LAST, s LIMIT 3 OFFSET 1
 SELECT DISTINCT b AS q FROM t
+SELECT 1 AS one
 SELECT b, max(n) AS top FROM t GROUP BY b, i % 2 HAVING max(n) > 1
 SELECT window.start, count(*) FROM t GROUP BY window(ts, '1 minute')
 SELECT x.n, y.n AS o FROM t x JOIN t y ON x.i = y.i LEFT JOIN t z ON y.i = z.i CROSS JOIN t w
@@ -143,6 +144,7 @@ TABLE t
 
 EQUAL: Final[dict[tuple[type[exp.Expr], str, Any], str]] = {
     (exp.Join, "kind", "CROSS"): "with a condition, it is any other join",
+    (exp.Join, "kind", "OUTER"): "LEFT JOIN is LEFT OUTER JOIN",
     (exp.Literal, "is_string", False): "INTERVAL 1 DAY is INTERVAL '1' DAY",
 }
 """What may be planted without effect, and why."""
@@ -173,12 +175,13 @@ def _answer(statement: str) -> DuckQuery:
 
 @cache
 def _spots() -> list[Spot]:
-    """Return one spot for each kind of node in each role that it has in answered statements."""
+    """Return one spot for each kind of node, role, and choice of arguments that it has."""
     spots = {}
     for statement in _lines(ANSWERED):
         for at, node in enumerate(parse(statement).walk()):
             role = f"{type(node.parent).__name__}.{node.arg_key}"
-            spots.setdefault((type(node), role), Spot(type(node), role, statement, at))
+            said = tuple(name for name, value in node.args.items() if is_said(value))
+            spots.setdefault((type(node), role, said), Spot(type(node), role, statement, at))
     return list(spots.values())
 
 

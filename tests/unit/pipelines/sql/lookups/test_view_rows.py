@@ -56,3 +56,21 @@ def test_what_does_not_decode_is_named() -> None:
 def test_what_only_spark_decodes_is_refused() -> None:
     with pytest.raises(PipelineError, match="t is avro, which only Spark decodes"):
         reader("avro", KEY, Column("v", "int"))
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "bad"),
+    [
+        ("json", b'{"at": 1000}', b'{"at": 253402300800000}'),
+        ("long", struct.pack(">q", 1000), struct.pack(">q", 253402300800000)),
+    ],
+)
+def test_numbers_since_1970_are_times(form: str, data: bytes, bad: bytes) -> None:
+    columns = (KEY, Column("at", "timestamp"))
+    relation = Relation(
+        "t", RelationKind.TABLE, "t", columns, form, event_time="at", event_time_unit="ms"
+    )
+    second = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert RowReader(relation).read(record(data)) == ("a", second)
+    with pytest.raises(PipelineError, match="offset 7 does not decode: field at is not between"):
+        RowReader(relation).read(record(bad))
