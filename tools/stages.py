@@ -45,7 +45,7 @@ TESTS = {
     "unit": (*_workers(2), "-q", "-m", "not long and not alone and not soak", "tests/unit"),
     "peers": (
         # Half of their time they wait: for sessions to expire, for members, for a JVM to start.
-        *_workers(3),
+        *_workers(4),
         *(
             "-q",
             "-m",

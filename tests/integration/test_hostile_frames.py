@@ -30,7 +30,7 @@ from tests.wire import Wire
 if TYPE_CHECKING:
     from moldau.protocol.schema import Message
 
-FRAMES = int(os.environ.get("MOLDAU_HOSTILE_FRAMES", "5000"))
+FRAMES = int(os.environ.get("MOLDAU_HOSTILE_FRAMES", "2000"))
 SEED = os.environ.get("MOLDAU_FUZZ_SEED") or secrets.token_hex(4)
 GROWTH_BYTES_MAX = 64 << 20
 OPEN_MAX = 50

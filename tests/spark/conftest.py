@@ -8,7 +8,7 @@ import pytest
 
 from moldau.pipelines.session import get_session
 from moldau.testing.broker import Broker
-from tests.spark.small_session import JAVA_OPTIONS, SMALL
+from tests.spark.small_session import SMALL
 from tools.peers import spark_options
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _quick_start() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    session = get_session("tests", "local[2]", {JAVA_OPTIONS: SMALL[JAVA_OPTIONS]})
+    session = get_session("tests", "local[2]", SMALL)
     yield session
     session.stop()
 

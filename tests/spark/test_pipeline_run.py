@@ -1,4 +1,7 @@
-"""`moldau pipeline` as a user has it: in processes of its own, on a file with an app."""
+"""`moldau pipeline` as a user has it, on a file with an app.
+
+Runs that go on are processes of their own; those that end are made here, where Spark is warm.
+"""
 
 import json
 import re
@@ -8,9 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import pytest
 
 import moldau
+from moldau.cli import main
 from moldau.pipelines.streams.committing import group_of
 from moldau.pipelines.supervision.run_folder import find_runs
 from moldau.testing.broker import Broker
@@ -59,6 +65,30 @@ def say(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
         timeout=SECONDS_MAX,
         check=False,
     )
+
+
+class SayHere(Protocol):
+    """Runs a command in this process; returns its exit code and what it has printed."""
+
+    def __call__(self, *words: object) -> tuple[int, str, str]: ...
+
+
+@pytest.fixture
+def say_here(
+    spark: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> SayHere:
+    del spark  # the command finds it
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main(["pipeline", *map(str, words)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
 
 
 @contextmanager
@@ -136,7 +166,7 @@ def lag(broker: Broker, app: str, query: str) -> int:
 
 
 def test_a_run_ends_with_no_lag_and_a_query_begins_anew_after_a_reset(
-    broker: Broker, topic: str, tmp_path: Path
+    broker: Broker, topic: str, tmp_path: Path, say_here: SayHere
 ) -> None:
     fill(broker, f"{topic}-orders", minutes=10)
     broker.create_topic(f"{topic}-users", partitions=2)
@@ -144,19 +174,19 @@ def test_a_run_ends_with_no_lag_and_a_query_begins_anew_after_a_reset(
     run = ("run", "orders.py", "--once", "--json", "-b", broker.bootstrap_servers)
     enriched, totals = f"{topic}-orders-enriched", f"{topic}-totals"
 
-    done = say(tmp_path, *run)
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    code, out, err = say_here(*run)
+    assert code == 0, err
+    rows = [json.loads(line) for line in out.splitlines()]
     assert {row["query"]: row["state"] for row in rows} == {enriched: "stopped", totals: "stopped"}
     assert {row["query"]: row["total_rows_in"] for row in rows} == {enriched: 30, totals: 30}
     assert [lag(broker, "shop", query) for query in (enriched, totals)] == [0, 0]
     # The watermark is ten seconds behind: the last two minutes are still open.
     assert (count(broker, enriched), count(broker, totals)) == (30, 24)
 
-    assert totals in say(tmp_path, "status", "shop").stdout
-    assert say(tmp_path, "reset", "shop", "--query", totals, "--yes").returncode == 0
-    done = say(tmp_path, *run, "--query", totals)
-    assert done.returncode == 0, done.stderr
+    assert totals in say_here("status", "shop")[1]
+    assert say_here("reset", "shop", "--query", totals, "--yes")[0] == 0
+    code, _, err = say_here(*run, "--query", totals)
+    assert code == 0, err
     assert (count(broker, enriched), count(broker, totals)) == (30, 48)
 
 
