@@ -128,6 +128,15 @@ def test_rows_are_pushed_from_now_on_up_to_a_limit(ask: Ask, broker: Broker) -> 
     assert rows(result) == [("o4", "Prague")]
 
 
+def test_pairs_of_two_streams_are_pushed(ask: Ask, broker: Broker) -> None:
+    result = ask(
+        "SELECT a.id, b.amount FROM orders a LEFT JOIN orders b WITHIN 1 HOUR GRACE PERIOD 1 DAY "
+        "ON a.id = b.id EMIT CHANGES LIMIT 1"
+    )
+    send(broker.bootstrap_servers, "e-orders", ("o9", {"user": "eva", "amount": 8}))
+    assert rows(result) == [("o9", 8.0)]
+
+
 def test_whoever_goes_ends_it(ask: Ask) -> None:
     asker = Asker()
     result = ask(

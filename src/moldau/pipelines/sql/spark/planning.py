@@ -10,13 +10,18 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.clauses import (
     FromClause,
-    first_side,
     read_from,
     refuse_distinct,
     select_of,
 )
 from moldau.pipelines.sql.spark.inputs import open_stream
 from moldau.pipelines.sql.spark.joined_rows import join_stream
+from moldau.pipelines.sql.spark.joined_streams import (
+    leading_side,
+    refuse_unbounded,
+    watermark_of,
+    watermarks_of,
+)
 from moldau.pipelines.sql.spark.results import Chosen, grouping_of, window_name
 from moldau.pipelines.sql.spark.running import run_sql
 from moldau.pipelines.sql.spark.sides import HIDDEN, Find, Side, ViewNames, find_sides
@@ -38,8 +43,10 @@ class Planned:
     chosen: Chosen | None
     """None where several SELECTs are one query."""
     first: Side | None
-    """What stands behind FROM: the key and the time are its, if nothing is grouped."""
+    """Mostly what stands behind FROM: the key and the time are its, if nothing is grouped."""
     is_grouped: bool
+    watermark: str | None = None
+    """How late rows are by that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,10 @@ def plan_query(app: App, query: SelectQuery, find: Find, start: QueryStart = EAR
     sides = find_sides(query, find)
     select = select_of(query)
     groups = grouping_of(select)
+    watermarks = watermarks_of(query, sides)
     if not any(side.is_table for side in sides):
-        views = {side.view: _open(app, side, start) for side in sides}
+        refuse_unbounded(query, sides)
+        views = {side.view: _open(app, side, start, watermarks.get(side.use)) for side in sides}
         rows = run_sql(app.spark, query.render(ViewNames(sides)), views)
     else:
         clause = read_from(query, sides)
@@ -72,18 +81,20 @@ def plan_query(app: App, query: SelectQuery, find: Find, start: QueryStart = EAR
             return Planned(table, names, sides, chosen, clause.first, is_grouped=False)
         rows = _joined(app, query, clause, start, is_windowed=any(map(window_name, groups)))
     names = tuple(name for name in rows.columns if not name.startswith(HIDDEN))
-    leading = first_side(query, sides)
+    leading = leading_side(query, sides)
+    watermark = None if leading is None else watermark_of(query, leading)
     result = None if select is None else Chosen(select, sides, names)
-    return Planned(rows, names, sides, result, leading, bool(groups))
+    return Planned(rows, names, sides, result, leading, bool(groups), watermark)
 
 
-def _open(app: App, side: Side, start: QueryStart) -> DataFrame:
+def _open(app: App, side: Side, start: QueryStart, watermark: str | None = None) -> DataFrame:
     return open_stream(
         app,
         side.relation,
         starting=start.at,
         hidden=side.hidden,
         options=start.options.get(side.relation.topic),
+        watermark=watermark,
     )
 
 

@@ -147,7 +147,7 @@ def _plan_stream(statement: CreateAs, planned: Planned) -> Sink:
         keys = keys or keys_of_side(chosen, first)
         if first.relation.event_time is not None:
             event_time = chosen.column(first, first.relation.event_time)
-            watermark = None if event_time is None else first.relation.watermark
+            watermark = None if event_time is None else planned.watermark
     relation = _relation(statement, _columns(rows, keys), event_time, watermark)
     return Sink(rows, relation)
 
