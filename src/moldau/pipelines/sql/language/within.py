@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.lexing import Shape, Token
 from moldau.pipelines.sql.language.rewriting import TextEdit
-from moldau.pipelines.sql.language.windows import UNITS, take_length
+from moldau.pipelines.sql.language.windows import KINDS, UNITS, take_length
 
 _SIDES: Final = ("LEFT", "RIGHT", "FULL")
 _JOINING: Final = (*_SIDES, "INNER", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI", "JOIN")
@@ -113,13 +113,19 @@ def _end_of_condition(tokens: Sequence[Token], on: int) -> Token:
     depth = tokens[on].depth
     for index in range(on + 1, len(tokens)):
         token = tokens[index]
-        # `left(a, 1)` is a function, and `a.limit` a column.
-        is_call = any(each.text == "(" for each in tokens[index + 1 : index + 2])
-        is_name = tokens[index - 1].text == "." or (token.word in _SIDES and is_call)
-        is_word = token.word in _BEHIND_ON and not is_name
+        is_word = token.word in _BEHIND_ON and not _is_name(tokens, index)
         if token.depth < depth or (token.depth == depth and (is_word or token.text == ",")):
             return tokens[index - 1]
     return tokens[-1]
+
+
+def _is_name(tokens: Sequence[Token], index: int) -> bool:
+    """Return whether a keyword is none here: `left(a, 1)` is a function, `a.limit` a column."""
+    behind = tokens[index + 1 : index + 3]
+    if tokens[index].word == "WINDOW":
+        return not any(each.word in (*KINDS, "AS") for each in behind)
+    is_call = any(each.text == "(" for each in behind[:1])
+    return tokens[index - 1].text == "." or (tokens[index].word in _SIDES and is_call)
 
 
 class _Name(NamedTuple):

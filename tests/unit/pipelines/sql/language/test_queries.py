@@ -163,6 +163,13 @@ def test_within_is_a_bound_of_both_times(text: str, rendered: str) -> None:
     assert _query(text).render(Versions()) == rendered
 
 
+def test_behind_within_keywords_may_be_names() -> None:
+    on = "a.limit = b.x AND window = b.window AND left(a.x, 1) = 'y'"
+    clause = "WINDOW TUMBLING (SIZE 1 DAY) GROUP BY c"
+    text = _query(f"SELECT c FROM a JOIN b WITHIN 1 DAY ON {on} {clause}").render()
+    assert f"AND ( {on})  GROUP BY window(a.rowtime, '1 day'), c" in text
+
+
 def test_within_says_which_streams_wait_for_how_long() -> None:
     query = _query("SELECT 1 FROM a x FULL OUTER JOIN b WITHIN (1 DAY, 2 HOURS) ON x.i = b.i")
     assert query.within == (
