@@ -152,6 +152,15 @@ def test_whoever_goes_ends_it(ask: Ask) -> None:
     assert list(result.batches) == []
 
 
+def test_groups_that_having_leaves_out_are_keys_without_values(ask: Ask) -> None:
+    result = ask(
+        "SELECT user AS who, sum(amount) AS total FROM orders WHERE id < 'o4' GROUP BY user "
+        "HAVING total < 4 EMIT CHANGES LIMIT 2",
+        auto_offset_reset="earliest",
+    )
+    assert sorted(rows(result), key=str) == [("ann", 3.5), ("bob", None)]
+
+
 def test_a_table_pushes_its_changes(ask: Ask, broker: Broker) -> None:
     result = ask("SELECT u.user, city FROM users u WHERE city <> 'Rome' EMIT CHANGES LIMIT 3")
     send(
