@@ -290,3 +290,11 @@ def test_names_that_are_not_there(both: Both, text: str, words: str) -> None:
 def test_spark_has_the_functions_that_are_listed(spark: "SparkSession") -> None:
     names = {str(row[0]) for row in spark.sql("SHOW FUNCTIONS").collect()}
     assert {name for name in names if name.replace("_", "").isalnum()} == SPARK_FUNCTIONS
+
+
+def test_streams_within_a_time_of_each_other(both: Both) -> None:
+    text = """SELECT a.page AS one, b.page AS other FROM clicks a JOIN clicks b
+      WITHIN (0 SECONDS, 62 SECONDS) ON a.id = b.id OR b.id = 'c3' ORDER BY 1, 2"""
+    assert both(text) == [("/", "/"), ("/", "/b"), ("/a", "/a"), ("/b", "/b")]
+    later = text.replace("(0 SECONDS, 62 SECONDS)", "1 SECOND GRACE PERIOD 1 MINUTE")
+    assert both(later) == [("/", "/"), ("/a", "/a"), ("/b", "/b")]

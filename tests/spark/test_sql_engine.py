@@ -128,6 +128,15 @@ def test_rows_are_pushed_from_now_on_up_to_a_limit(ask: Ask, broker: Broker) -> 
     assert rows(result) == [("o4", "Prague")]
 
 
+def test_pairs_of_two_streams_are_pushed(ask: Ask, broker: Broker) -> None:
+    result = ask(
+        "SELECT a.id, b.amount FROM orders a LEFT JOIN orders b WITHIN 1 HOUR GRACE PERIOD 1 DAY "
+        "ON a.id = b.id EMIT CHANGES LIMIT 1"
+    )
+    send(broker.bootstrap_servers, "e-orders", ("o9", {"user": "eva", "amount": 8}))
+    assert rows(result) == [("o9", 8.0)]
+
+
 def test_whoever_goes_ends_it(ask: Ask) -> None:
     asker = Asker()
     result = ask(
@@ -141,6 +150,15 @@ def test_whoever_goes_ends_it(ask: Ask) -> None:
     assert found == {("ann", 2), ("bob", 1)}
     threading.Timer(0.1, asker.cancel).start()
     assert list(result.batches) == []
+
+
+def test_groups_that_having_leaves_out_are_keys_without_values(ask: Ask) -> None:
+    result = ask(
+        "SELECT user AS who, sum(amount) AS total FROM orders WHERE id < 'o4' GROUP BY user "
+        "HAVING total < 4 EMIT CHANGES LIMIT 2",
+        auto_offset_reset="earliest",
+    )
+    assert sorted(rows(result), key=str) == [("ann", 3.5), ("bob", None)]
 
 
 def test_a_table_pushes_its_changes(ask: Ask, broker: Broker) -> None:

@@ -28,6 +28,15 @@ CREATE TABLE hopping AS
   WINDOW HOPPING (SIZE 30 SECONDS, ADVANCE BY 10 SECONDS)
   GROUP BY o.user EMIT CHANGES;
 
+CREATE STREAM settled AS
+  SELECT o.id, p.value FROM orders o LEFT OUTER JOIN shop.paid AS p
+  WITHIN (0 SECONDS, 10 MINUTES) /* soon */ GRACE PERIOD 5 MINUTES ON o.id = p.id OR
+    left(o.id, 1) = p.limit
+  WHERE o.amount > 0 PARTITION BY o.id EMIT CHANGES;
+
+SELECT * FROM a JOIN `b c` WITHIN 1 DAY ON a.within = `b c`.id WHERE within > 1
+  UNION ALL (SELECT * FROM a x FULL JOIN b y WITHIN 2 HOURS ON x.id = y.id) EMIT CHANGES;
+
 CREATE TABLE IF NOT EXISTS visits AS SELECT user, count(*) n, windowend FROM clicks
   WINDOW SESSION (5 MINUTES) GROUP BY user;
 

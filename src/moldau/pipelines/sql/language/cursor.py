@@ -91,10 +91,10 @@ class Cursor:
             self.fail(what)
         return self.advance().value
 
-    def count(self, what: str) -> int:
-        """Take a whole number above 0."""
+    def count(self, what: str, *, least: int = 1) -> int:
+        """Take a whole number above 0, or another least one."""
         token = self.next
-        if token is None or not is_count(token):
+        if token is None or not is_count(token, least=least):
             self.fail(what)
         return int(self.advance().text)
 
@@ -137,10 +137,10 @@ class Cursor:
         return error_at(self.text, token.start, token.end, message, str(hint) if hint else None)
 
 
-def is_count(token: Token) -> bool:
-    """Return whether it is a whole number above 0, and not an absurd one."""
+def is_count(token: Token, *, least: int = 1) -> bool:
+    """Return whether it is a whole number above 0, or another least one, and not an absurd one."""
     text = token.text
-    return text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0
+    return text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least
 
 
 def one_of(words: Sequence[str]) -> str:

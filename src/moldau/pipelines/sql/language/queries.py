@@ -124,6 +124,22 @@ class StarUse:
     """Whether the query itself leaves some out: this is where their names begin."""
 
 
+@dataclass(frozen=True, slots=True)
+class WithinUse:
+    """Two streams that are joined WITHIN a time; the condition itself is in the text."""
+
+    left: TableUse
+    right: TableUse
+    before: str
+    """How much earlier than its counterpart the row of the right stream may be, as `1 hour`."""
+    after: str
+    """How much later it may be."""
+    grace: str | None
+    """How late rows of both may be, if the query says so."""
+    outer: str
+    """Whose rows are there without a counterpart, too: LEFT, RIGHT, FULL, or none's."""
+
+
 class QueryNames:
     """What the runner of a query calls things; this one calls them what the user does."""
 
@@ -171,6 +187,8 @@ class SelectQuery:
     """For looking into; pseudo columns are plain columns there, and nothing is AS OF."""
     metadata: frozenset[tuple[TableUse, Metadata]] = frozenset()
     """What it may ask for of the records themselves."""
+    within: tuple[WithinUse, ...] = ()
+    """Its joins of two streams that ksqlDB's WITHIN bounds."""
 
     @property
     def tables(self) -> tuple[TableUse, ...]:

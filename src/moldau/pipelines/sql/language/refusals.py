@@ -6,7 +6,7 @@ from typing import Final
 
 from moldau.pipelines.sql.language.cursor import Cursor
 from moldau.pipelines.sql.language.errors import error_at
-from moldau.pipelines.sql.language.lexing import Shape, Token
+from moldau.pipelines.sql.language.lexing import Token
 
 QUERY_TOKENS_MAX: Final = 10_000
 """Of one query: what is longer was not written by hand, and would keep a server busy."""
@@ -51,10 +51,6 @@ def _refused(before: Token, token: Token) -> str | None:
         return f"there is no {before.word}(...); write the name itself"
     if token.text == "(" and before.text.strip("`").upper() in _CALLING:
         return f"{before.text} runs programs of Java, which no query may"
-    if before.word == "WITHIN" and (token.shape is Shape.NUMBER or token.text == "("):
-        return (
-            "there is no WITHIN; say it behind ON: AND b.at BETWEEN a.at AND a.at + INTERVAL 1 HOUR"
-        )
     # Spark has the arrow in functions of functions, which are in brackets.
     if before.text == "-" and token.text == ">" and token.depth == 0 and before.end == token.start:
         return "there is no '->' here; a field is written with a dot, as in place.city"

@@ -9,12 +9,13 @@ from moldau.pipelines.sql.language.dialect import MisunderstoodError, parse_expr
 from moldau.pipelines.sql.language.errors import error_at
 from moldau.pipelines.sql.language.function_names import find_unknown
 from moldau.pipelines.sql.language.lexing import Shape, Token
-from moldau.pipelines.sql.language.queries import Fragment, QueryPiece, SelectQuery
+from moldau.pipelines.sql.language.queries import Fragment, QueryPiece, SelectQuery, WithinUse
 from moldau.pipelines.sql.language.refusals import refuse_size, refuse_tokens
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit, without_comments
 from moldau.pipelines.sql.language.tails import QueryTail
 from moldau.pipelines.sql.language.uses import Uses
 from moldau.pipelines.sql.language.windows import rewrite_windows
+from moldau.pipelines.sql.language.within import TWO_STREAMS, WithinClause, find_within
 
 
 def understand(
@@ -29,7 +30,9 @@ def understand(
     if times and is_result_kept:
         message = "AS OF is for a SELECT that ends, not for a query that runs for ever"
         raise error_at(text, times[0][2].start, times[0][2].end, message)
+    within = find_within(text, tokens)
     edits = [*tail.edits, *(edit for _, _, edit in times)]
+    edits += [edit for each in within for edit in each.edits]
     edits += rewrite_windows(text, tokens, is_result_kept=is_result_kept)
     cut = [edit for edit in edits if not edit.text]
     comments = (
@@ -49,9 +52,17 @@ def understand(
         raise error_at(text, start, end, unknown.words, unknown.hint)
     uses = Uses(expression, rewritten, {token.end: as_of for token, as_of, _ in times})
     for token, _, edit in times:
-        if token.end not in uses.ends:
+        if token.end not in uses.by_end:
             raise error_at(text, edit.start, edit.end, "AS OF comes behind the name of a table")
-    return SelectQuery(_pieces(stripped, uses.found), expression, frozenset(uses.metadata))
+    joined = tuple(_within(text, each, uses) for each in within)
+    return SelectQuery(_pieces(stripped, uses.found), expression, frozenset(uses.metadata), joined)
+
+
+def _within(text: str, clause: WithinClause, uses: Uses) -> WithinUse:
+    left, right = uses.by_end.get(clause.left_end), uses.by_end.get(clause.right_end)
+    if left is None or right is None:
+        raise error_at(text, clause.token.start, clause.token.end, TWO_STREAMS)
+    return WithinUse(left, right, clause.before, clause.after, clause.grace, clause.outer)
 
 
 def understand_fragment(text: str, tokens: Sequence[Token]) -> Fragment:

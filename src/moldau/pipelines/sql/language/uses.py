@@ -33,8 +33,8 @@ class Uses:
         self.metadata: set[tuple[TableUse, Metadata]] = set()
         """What may be asked for of records, by the table that it is of."""
         self._text = rewritten.text
-        self.ends: set[int] = set()
-        """Where names of tables end in the original text."""
+        self.by_end: dict[int, TableUse] = {}
+        """By where the name ends in the original text."""
         self._by_node: dict[int, TableUse] = {}
         for node in query.find_all(exp.Table):
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
@@ -43,10 +43,9 @@ class Uses:
             start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
             # The last character's place: that behind it may be behind something that was cut out.
             original_end = rewritten.origin(end - 1) + 1
-            self.ends.add(original_end)
             names = tuple(part.name for part in parts)
             use = TableUse(names, node.alias or None, times.get(original_end))
-            self._by_node[id(node)] = use
+            self._by_node[id(node)] = self.by_end[original_end] = use
             self._found[TextEdit(start, end, "")] = use
         for column in query.find_all(exp.Column):
             self._add_pseudo(column)

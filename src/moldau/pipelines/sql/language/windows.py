@@ -61,13 +61,13 @@ def _take_call(cursor: Cursor) -> tuple[str, str]:
     kind = cursor.choose(*KINDS)
     cursor.expect("(")
     if kind == "SESSION":
-        function, lengths = "session_window", [_take_length(cursor)]
+        function, lengths = "session_window", [take_length(cursor)]
     else:
         cursor.expect("SIZE")
-        function, lengths = "window", [_take_length(cursor)]
+        function, lengths = "window", [take_length(cursor)]
     if kind == "HOPPING":
         cursor.expect(",", "ADVANCE", "BY")
-        lengths.append(_take_length(cursor))
+        lengths.append(take_length(cursor))
     if cursor.take(",") and (refused := cursor.next) is not None:
         if refused.word == "GRACE":
             raise cursor.error(f"there is no GRACE PERIOD; {_WATERMARK}", refused)
@@ -75,17 +75,18 @@ def _take_call(cursor: Cursor) -> tuple[str, str]:
             raise cursor.error("there is no RETENTION; it is the topic's retention.ms", refused)
         cursor.fail("')'")
     cursor.expect(")")
-    return function, f"{function}(rowtime, {', '.join(lengths)})"
+    return function, f"{function}(rowtime, {', '.join(map(repr, lengths))})"
 
 
-def _take_length(cursor: Cursor) -> str:
-    number = cursor.count("a number, as in 1 MINUTE")
+def take_length(cursor: Cursor, *, least: int = 1) -> str:
+    """Take a length of time, and return it as Spark writes it: `1 minute`."""
+    number = cursor.count("a number, as in 1 MINUTE", least=least)
     token = cursor.next
     unit = token.word.removesuffix("S") if token is not None else ""
     if unit not in UNITS:
         cursor.fail(f"a unit: {one_of(UNITS)}", known=UNITS)
     cursor.advance()
-    return f"'{number} {unit.lower()}{'s' * (number != 1)}'"
+    return f"{number} {unit.lower()}{'s' * (number != 1)}"
 
 
 def _block_before(tokens: Sequence[Token], index: int) -> list[Token]:

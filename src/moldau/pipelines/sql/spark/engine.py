@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from moldau.pipelines.connector.options import PREFIX
 from moldau.pipelines.decoding.batches import DecodeError
@@ -19,9 +20,11 @@ from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session, read_undecl
 from moldau.pipelines.sql.spark.arrow_rows import shown_columns
 from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
+from moldau.pipelines.sql.spark.having import CHOSEN
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import Planned, QueryStart, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
+from moldau.pipelines.sql.spark.results import grouping_of
 from moldau.pipelines.sql.spark.running import UnresolvedError
 from moldau.pipelines.sql.spark.sides import Find, find_sides
 from moldau.pipelines.sql.spark.spark_start import starting_spark
@@ -131,7 +134,7 @@ class SparkEngine:
         app = App(self._service, self._bootstrap, master=self._master, configs=self._configs)
         find = self._find(snapshot, session)
         start = self._start(select.query, find, session)
-        planned = plan_query(app, select.query, find, start)
+        planned = plan_query(app, select.query, find, start, select.emit)
         rows = _as_rows(planned)
         emit: Emit | None = None if select.emit is None else select.emit.value
         return rows, choose_emit(explain(rows), emit)[1]
@@ -160,11 +163,29 @@ def _guesses(query: SelectQuery, snapshot: CatalogSnapshot) -> str:
 def _as_rows(planned: Planned) -> DataFrame:
     """Return a table's changes as rows: of one that is deleted, only the key is there."""
     if not isinstance(planned.rows, Table):
-        return planned.rows
+        return _only_having(planned.rows, planned)
     keys = planned.rows.key.names
     return planned.rows.changed_rows().select(
         *(
             column(name) if name in keys else column(VALUE)[name].alias(name)
             for name in planned.names
+        )
+    )
+
+
+def _only_having(rows: DataFrame, planned: Planned) -> DataFrame:
+    """Return groups as rows: of one for which HAVING does not hold, only the key is there."""
+    if CHOSEN not in rows.columns or planned.chosen is None:
+        return rows
+    keys = map(planned.chosen.expression, grouping_of(planned.chosen.select))
+    kept = {name for name in keys if name is not None}
+    # Two columns may have one name here: each is known by its place.
+    places = rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
+    is_chosen = column(places.columns[rows.columns.index(CHOSEN)])
+    return places.select(
+        *(
+            (value if name in kept else F.when(is_chosen, value)).alias(name)
+            for name, value in zip(rows.columns, map(column, places.columns), strict=True)
+            if name != CHOSEN
         )
     )

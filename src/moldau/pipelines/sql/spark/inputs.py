@@ -6,9 +6,16 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 
 from moldau.pipelines.decoding.epochs import Epoch
+from moldau.pipelines.sql.language.queries import Metadata
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.spark.column_ddl import ddl_of
-from moldau.pipelines.sql.spark.sides import HIDDEN, NOTHING, RECORD_COLUMNS, record_columns
+from moldau.pipelines.sql.spark.sides import (
+    HIDDEN,
+    NOTHING,
+    RECORD_COLUMNS,
+    ROWTIME,
+    record_columns,
+)
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.tables import Table, column
 
@@ -22,11 +29,19 @@ def open_stream(
     starting: str = "earliest",
     hidden: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
+    watermark: str | None = None,
 ) -> DataFrame:
-    """Return a relation's rows as they come, with columns of their records that are asked for."""
+    """Return a relation's rows as they come, with columns of their records that are asked for.
+
+    `watermark` is how late they may be in this query, if that is not what was declared; where no
+    event time was, it is that of records, of which `rowtime` is asked for then.
+    """
     epoch = stored_epoch(relation)
     event_time = relation.event_time if epoch is None else epoch.column
-    has_time = relation.watermark is not None or epoch is not None
+    watermark = watermark or relation.watermark
+    if event_time is None and watermark is not None:
+        event_time = ROWTIME if ROWTIME not in hidden else Metadata.TIMESTAMP.value
+    has_time = watermark is not None or epoch is not None
     rows = app.stream(
         relation.topic,
         value_schema(relation),
@@ -34,7 +49,7 @@ def open_stream(
         format=relation.format,
         event_time=event_time if has_time else None,
         event_time_unit=relation.event_time_unit,
-        watermark=relation.watermark,
+        watermark=watermark,
         on_error=relation.on_error,
         starting=starting,
         metadata=record_columns(hidden),

@@ -24,6 +24,7 @@ from moldau.pipelines.sql.relations import (
     with_event_time,
 )
 from moldau.pipelines.sql.spark.column_ddl import type_of
+from moldau.pipelines.sql.spark.having import CHOSEN
 from moldau.pipelines.sql.spark.planning import (
     EARLIEST,
     Planned,
@@ -35,7 +36,6 @@ from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, ke
 from moldau.pipelines.sql.spark.sides import Find
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit, Query, Written
-from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.outputs import explain, to_value
 from moldau.pipelines.streams.tables import VALUE, Table, column
 
@@ -45,6 +45,7 @@ class Sink:
     """What a query writes, and what that is."""
 
     rows: DataFrame | Table
+    """Those of groups may have a hidden column, `CHOSEN`: without it, a row is a tombstone."""
     relation: Relation
     emit: EmitWhen | None = None
     """Of a table of aggregates; None leaves the choice to the plan."""
@@ -54,7 +55,7 @@ def plan_sink(
     app: App, statement: CreateAs | InsertSelect, find: Find, start: QueryStart = EARLIEST
 ) -> Sink:
     """Return what a statement writes; the sink of INSERT must be there."""
-    planned = plan_query(app, statement.query, find, start)
+    planned = plan_query(app, statement.query, find, start, statement.emit)
     if isinstance(statement, InsertSelect):
         return _plan_insert(statement, planned, find)
     if statement.kind is RelationKind.TABLE:
@@ -75,7 +76,11 @@ def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
     rows = sink.rows
     keys = [each.name for each in relation.keys]
     # Encoded here: a column `value` is one of many in SQL, whatever it means to an app.
-    columns = [to_value(rows.columns).alias("value")]
+    names = [each.name for each in relation.columns]
+    value = to_value(names)
+    if CHOSEN in rows.columns:
+        value = F.when(column(CHOSEN), value)
+    columns = [value.alias("value")]
     if keys:
         columns.append(key_column(rows.schema, keys).alias("key"))
     encoded = rows.select(*columns)
@@ -83,7 +88,8 @@ def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:
         # As in ksqlDB, rows of a group without a name are in no table.
         encoded = encoded.filter(column("key").isNotNull())
     key_fields = StructType([rows.schema[name] for name in keys])
-    written = Written(key_fields, rows.schema) if keys else None
+    value_fields = StructType([rows.schema[name] for name in names])
+    written = Written(key_fields, value_fields) if keys else None
     emit: Emit | None = None if sink.emit is None else sink.emit.value
     return app.declare(
         encoded,
@@ -119,19 +125,9 @@ def _plan_table(statement: CreateAs, planned: Planned) -> Sink:
     rows = without_hidden(planned.rows)
     keys = keys_of_groups(planned.chosen)
     relation = _relation(statement, _columns(rows, keys), None, None)
-    if planned.chosen.select.args.get("having"):
-        _check_having(rows, statement)
+    if CHOSEN in planned.rows.columns:
+        rows = planned.rows.select(*map(column, [*rows.columns, CHOSEN]))
     return Sink(rows, relation, statement.emit)
-
-
-def _check_having(rows: DataFrame, statement: CreateAs) -> None:
-    emit: Emit | None = None if statement.emit is None else statement.emit.value
-    if choose_emit(explain(rows), emit)[0] == "changes":
-        raise PipelineError(
-            "HAVING: with EMIT CHANGES, a row for which it does not hold any more would stay; "
-            f"leave it out, and have CREATE TABLE ... AS SELECT * FROM {statement.name} WHERE ... "
-            "behind this one"
-        )
 
 
 def _plan_stream(statement: CreateAs, planned: Planned) -> Sink:
@@ -147,7 +143,7 @@ def _plan_stream(statement: CreateAs, planned: Planned) -> Sink:
         keys = keys or keys_of_side(chosen, first)
         if first.relation.event_time is not None:
             event_time = chosen.column(first, first.relation.event_time)
-            watermark = None if event_time is None else first.relation.watermark
+            watermark = None if event_time is None else planned.watermark
     relation = _relation(statement, _columns(rows, keys), event_time, watermark)
     return Sink(rows, relation)
 

@@ -41,7 +41,7 @@ def take_apart(text: str) -> Parts:
     """Take the text of one SELECT apart."""
     (tokens,) = split(text)
     outer = [index for index, token in enumerate(tokens) if token.depth == 0]
-    begin = next(index for index in outer if _is_from(tokens, index))
+    begin = next(index for index in outer if is_from(tokens, index))
     ends = [index for index in outer if index > begin and tokens[index].word in _BEHIND_FROM]
     where = next((index for index in ends if tokens[index].word == "WHERE"), None)
     plain = [index for index in ends if tokens[index].word != "LATERAL"]
@@ -57,7 +57,8 @@ def take_apart(text: str) -> Parts:
     )
 
 
-def _is_from(tokens: Sequence[Token], index: int) -> bool:
+def is_from(tokens: Sequence[Token], index: int) -> bool:
+    """Return whether this is the FROM of a SELECT."""
     # `a IS DISTINCT FROM b` is a comparison.
     return tokens[index].word == "FROM" and tokens[index - 1].word != "DISTINCT"
 

@@ -4,7 +4,13 @@ import pytest
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.parsing import parse
-from moldau.pipelines.sql.language.queries import AsOfTime, QueryNames, SelectQuery, TableUse
+from moldau.pipelines.sql.language.queries import (
+    AsOfTime,
+    QueryNames,
+    SelectQuery,
+    TableUse,
+    WithinUse,
+)
 from moldau.pipelines.sql.language.statements import CreateAs, InsertValues, Select
 from tests.golden_text import FOLDER
 
@@ -128,6 +134,53 @@ def test_a_kept_result_has_its_window_once() -> None:
     assert kept.render() == f"SELECT a, count(*), window {behind}"
     assert chosen.render() == f"SELECT window, a, count(*) {behind}"
     assert asked.render() == f"SELECT a, count(*) {behind}"
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        (
+            "SELECT * FROM orders o JOIN paid WITHIN 1 HOUR ON o.id = paid.id OR o.x",
+            (
+                "SELECT * FROM v_orders_0 o JOIN v_paid_0 AS paid  ON paid._timestamp BETWEEN "
+                "o.at - INTERVAL '1 hour' AND o.at + INTERVAL '1 hour' AND ( o.id = paid.id OR o.x)"
+            ),
+        ),
+        (
+            (
+                "SELECT * FROM (SELECT a.* FROM a RIGHT JOIN orders b WITHIN (1 DAY, 0 SECONDS) "
+                "GRACE PERIOD 2 DAYS ON right(a.x, 1) = b.emit) LEFT JOIN c ON true"
+            ),
+            (
+                "SELECT * FROM (SELECT a.* FROM v_a_0 AS a RIGHT JOIN v_orders_0 b  ON "
+                "b.at BETWEEN a._timestamp - INTERVAL '1 day' AND a._timestamp + INTERVAL "
+                "'0 seconds' AND ( right(a.x, 1) = b.emit)) LEFT JOIN v_c_0 AS c ON true"
+            ),
+        ),
+    ],
+)
+def test_within_is_a_bound_of_both_times(text: str, rendered: str) -> None:
+    assert _query(text).render(Versions()) == rendered
+
+
+def test_behind_within_keywords_may_be_names() -> None:
+    on = "a.limit = b.x AND window = b.window AND left(a.x, 1) = 'y'"
+    clause = "WINDOW TUMBLING (SIZE 1 DAY) GROUP BY c"
+    text = _query(f"SELECT c FROM a JOIN b WITHIN 1 DAY ON {on} {clause}").render()
+    assert f"AND ( {on})  GROUP BY window(a.rowtime, '1 day'), c" in text
+
+
+def test_within_says_which_streams_wait_for_how_long() -> None:
+    query = _query("SELECT 1 FROM a x FULL OUTER JOIN b WITHIN (1 DAY, 2 HOURS) ON x.i = b.i")
+    assert query.within == (
+        WithinUse(TableUse(("a",), "x"), TableUse(("b",)), "1 day", "2 hours", None, "FULL"),
+    )
+    query = _query("SELECT 1 FROM a JOIN s.b WITHIN 1 DAY GRACE PERIOD 0 SECONDS ON a.i = b.i")
+    assert query.within == (
+        WithinUse(TableUse(("a",)), TableUse(("s", "b")), "1 day", "1 day", "0 seconds", ""),
+    )
+    percentile = "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY n) FROM t"
+    assert _query(percentile).within == ()
 
 
 def test_values_are_understood() -> None:

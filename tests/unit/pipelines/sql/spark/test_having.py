@@ -1,0 +1,44 @@
+"""HAVING as a column of the rows: names in it mean what they mean behind the groups."""
+
+import pytest
+from sqlglot import exp
+
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.statements import Select
+from moldau.pipelines.sql.spark.having import CHOSEN, having_as_column
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen", "condition"),
+    [
+        ("user, count(*) AS n FROM t GROUP BY user HAVING count(*) > 1",
+         "user, count(*) AS n", "count(*) > 1"),
+        # A name of the result is what it stands for, but not inside of an aggregate.
+        ("user, max(amount) amount FROM t GROUP BY user HAVING amount > 1 AND sum(amount) < 5",
+         "user, max(amount) amount", "(max(amount)) > 1 AND sum(amount) < 5"),
+        ("k % 2 AS k, count(*) FROM t GROUP BY k % 2 HAVING `k` = 1 OR t.k IS NULL OR odd_agg(k)",
+         "k % 2 AS k, count(*)", "(k % 2) = 1 OR t.k IS NULL OR odd_agg(k)"),
+        ("f(a, 'FROM x'), b AS `c d` FROM t GROUP BY ALL HAVING a IS DISTINCT FROM `c d`",
+         "f(a, 'FROM x'), b AS `c d`", "a IS DISTINCT FROM (b)"),
+    ],
+)  # fmt: skip
+def test_what_it_becomes(text: str, chosen: str, condition: str) -> None:
+    (statement,) = parse(f"SELECT {text}")
+    assert isinstance(statement, Select)
+    select = statement.query.expression
+    assert isinstance(select, exp.Select)
+    source = text[len(chosen) : text.index("HAVING")].strip()
+    column = f"coalesce(({condition}), false) AS {CHOSEN}"
+    assert having_as_column(f"SELECT {text}", select) == f"SELECT {chosen}, {column} {source}"
+
+
+def test_what_is_behind_it_stays() -> None:
+    text = "SELECT a FROM t GROUP BY a HAVING a > (SELECT max(b) FROM u HAVING true) ORDER BY a"
+    (statement,) = parse(text)
+    assert isinstance(statement, Select)
+    select = statement.query.expression
+    assert isinstance(select, exp.Select)
+    assert having_as_column(text, select) == (
+        f"SELECT a, coalesce((a > (SELECT max(b) FROM u HAVING true)), false) AS {CHOSEN} "
+        "FROM t GROUP BY a  ORDER BY a"
+    )
