@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, overload
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
 from moldau.kernel.durations import Duration
@@ -24,6 +24,7 @@ from moldau.pipelines.streams.dead_letters import (
 )
 from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source, Written
 from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
+from moldau.pipelines.streams.headers import Headers, header_column
 from moldau.pipelines.streams.joins import join
 from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
@@ -270,20 +271,24 @@ class App:
         emit: Emit | None = None,
         name: str | None = None,
         partitions: int | None = None,
+        headers: Headers | None = None,
     ) -> Query:
         """Declare a query that writes rows to a topic, exactly once.
 
         The value is JSON of all columns, the key that of `key`'s. Aggregates emit `final`, each
         window once, when the watermark passes it, or `changes`, every batch's new results. Of a
-        table, all changes are written, by its own key.
+        table, all changes are written, by its own key. `headers` are columns by their names, or
+        expressions of columns, which are text or bytes: `{"trace": "id", "from": F.lit("shop")}`.
         """
-        query = self.declare(rows, topic, key=key, emit=emit, name=name, partitions=partitions)
+        query = self.declare(
+            rows, topic, key=key, emit=emit, name=name, partitions=partitions, headers=headers
+        )
         growth = describe_growth(query.plan)
         if growth is not None:
             warnings.warn(f"query {query.name}: {growth}", GrowingStateWarning, stacklevel=2)
         return query
 
-    def declare(
+    def declare(  # noqa: PLR0913 - as in stream
         self,
         rows: DataFrame | Table,
         topic: str,
@@ -294,6 +299,7 @@ class App:
         partitions: int | None = None,
         group: str | None = None,
         written: Written | None = None,
+        headers: Headers | None = None,
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
@@ -306,7 +312,8 @@ class App:
                 raise OptionError("a table has a key, and changes: leave key and emit out")
             keys, emit = rows.key.names, "changes"
             written = Written(rows.key, rows.value)
-            rows = rows.records()
+            rows = rows.records(*(_headers(rows.changes(), headers) if headers else ()))
+            headers = None
         plan = explain(rows)
         chosen, mode = choose_emit(plan, emit)
         if chosen == "changes" and not keys:
@@ -324,7 +331,7 @@ class App:
         sources = tuple(each for each in self._sources if each.topic in plan.topics)
         query = Query(
             query_name,
-            encode(rows, keys),
+            encode(rows, keys, _headers(rows, headers)),
             topic,
             chosen,
             mode,
@@ -402,6 +409,10 @@ def _file_of(frame: FrameType | None) -> str | None:
     if caller is None or caller.f_code.co_name != "<module>":
         return None
     return caller.f_code.co_filename
+
+
+def _headers(rows: DataFrame, headers: Headers | None) -> list[Column]:
+    return [header_column(rows, headers)] if headers else []
 
 
 def _check_independent(queries: Sequence[Query]) -> None:

@@ -8,8 +8,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import Written
+from moldau.pipelines.streams.headers import HEADERS
 from moldau.pipelines.streams.plan_text import SparkPlan, read_plan
 
 
@@ -34,16 +35,20 @@ def explain_text(rows: DataFrame) -> str:
     return str(utils.explainString(classic._jdf.queryExecution(), "extended"))  # noqa: SLF001
 
 
-def encode(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+def encode(rows: DataFrame, key: Sequence[str], headers: Sequence[Column] = ()) -> DataFrame:
     """Return the columns of the sink: the key as Java's serializers write it, the value as JSON.
 
     A column `value` of text or bytes beside which there is only the key is a value already, and a
-    tombstone where it is null; so are `headers` beside it.
+    tombstone where it is null; so are `headers` beside it, if no others are given.
     """
-    if _find_value(rows, key) is not None:
-        others = [name for name in rows.columns if name not in key]
-        return rows.select(*_keys(rows, key), *others)
-    return rows.select(*_keys(rows, key), to_value(rows.columns).alias("value"))
+    if _find_value(rows, key) is None:
+        return rows.select(*_keys(rows, key), to_value(rows.columns).alias("value"), *headers)
+    others = [name for name in rows.columns if name not in key]
+    if headers and HEADERS in others:
+        raise OptionError(
+            "headers: the rows have a column of that name, which is written as it is; leave one out"
+        )
+    return rows.select(*_keys(rows, key), *others, *headers)
 
 
 def describe_written(rows: DataFrame, key: Sequence[str]) -> Written | None:
@@ -61,7 +66,7 @@ def describe_written(rows: DataFrame, key: Sequence[str]) -> Written | None:
 def _find_value(rows: DataFrame, key: Sequence[str]) -> StructField | None:
     """Return the column that is a value already."""
     others = {name for name in rows.columns if name not in key}
-    if "value" not in others or not others <= {"value", "headers"}:
+    if "value" not in others or not others <= {"value", HEADERS}:
         return None
     found = rows.schema["value"]
     return found if isinstance(found.dataType, StringType | BinaryType) else None

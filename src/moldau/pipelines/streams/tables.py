@@ -64,10 +64,18 @@ class Table(ABC):
         is_deleted = column(VALUE).isNull().alias(IS_DELETED)
         return self.changed_rows().select(*self._keys(), f"{VALUE}.*", is_deleted)
 
-    def records(self) -> DataFrame:
-        """Return a stream for a sink: the key's columns and `value`, null for what is deleted."""
-        value = F.to_json(column(VALUE), KEY_JSON)
-        return self.changed_rows().select(*self._keys(), value.alias("value"))
+    def records(self, *added: Column) -> DataFrame:
+        """Return a stream for a sink: the key's columns and `value`, null for what is deleted.
+
+        Behind them are columns that are `added`, each of those that `changes` has.
+        """
+        keys = self._keys()
+        value = F.to_json(column(VALUE), KEY_JSON).alias("value")
+        rows = self.changed_rows()
+        if added:
+            is_deleted = column(VALUE).isNull().alias(IS_DELETED)
+            rows = rows.select(*keys, f"{VALUE}.*", is_deleted, VALUE)
+        return rows.select(*keys, value, *added)
 
     def packed_changes(self, called: Sequence[str] | None = None) -> DataFrame:
         """Return a stream for a join: the key's bytes, where the record is, its row as a text.
