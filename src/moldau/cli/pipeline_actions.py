@@ -13,7 +13,7 @@ from moldau.cli.moments import parse_moment
 from moldau.cli.pipeline_show import status_table
 from moldau.cli.printing import counted, print_json, print_rows
 from moldau.cli.target import client_config
-from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
+from moldau.pipelines.streams.checkpoints import Checkpoints
 from moldau.pipelines.supervision.run_folder import RunFolder, find_runs
 
 LOOK_SECONDS: Final = 0.1
@@ -35,12 +35,12 @@ def list_apps(options: argparse.Namespace) -> None:
 
 
 def _summary(name: str, run: RunFolder) -> dict[str, object]:
-    status, pid = run.read_status() or {}, run.find_pid()
+    status, process = run.read_status() or {}, run.find_process()
     checkpoints = Checkpoints(name, str(run.path.parent.parent))
     return {
         "app": name,
-        "state": "stopped" if pid is None else "running",
-        "pid": pid,
+        "state": "stopped" if process is None else "running",
+        "pid": process and process.pid,
         "queries": _names(status.get("queries", []), checkpoints),
     }
 
@@ -53,29 +53,29 @@ def _names(told: list[dict[str, Any]], checkpoints: Checkpoints) -> list[str]:
 def show_status(options: argparse.Namespace) -> None:
     """Show the queries of an app, as they are or as they were last."""
     run = _find(options)
-    status, pid = _read_status(run, options.app), run.find_pid()
+    status, process = _read_status(run, options.app), run.find_process()
+    queries = _queries(status, is_running=process is not None)
     if options.json:
-        for query in _queries(status, pid):
-            print_json({"app": options.app, "pid": pid, **query})
+        for query in queries:
+            print_json({"app": options.app, "pid": process and process.pid, **query})
         return
     ago = max(0.0, time.time() - status["at_ms"] / 1000)
-    if pid is None:
+    if process is None:
         print(f"{options.app}: stopped; this is how it was {_duration(ago)} ago")
     else:
         since = max(0.0, time.time() - status["started_ms"] / 1000)
-        print(f"{options.app}: running for {_duration(since)}, as process {pid}")
-    queries = _queries(status, pid)
+        print(f"{options.app}: running for {_duration(since)}, as {process}")
     print(status_table(queries))
     for query in queries:
         if query["reason"] is not None:
             complain(f"{query['query']}: {query['reason']}")
 
 
-def _queries(status: dict[str, Any], pid: int | None) -> list[dict[str, Any]]:
+def _queries(status: dict[str, Any], *, is_running: bool) -> list[dict[str, Any]]:
     """Return what is known of the queries; of a process that was killed nothing runs any more."""
     queries: list[dict[str, Any]] = status["queries"]
     for query in queries:
-        if pid is None and query["state"] not in ("failed", "stopped"):
+        if not is_running and query["state"] not in ("failed", "stopped"):
             query["state"] = "stopped"
     return queries
 
@@ -90,16 +90,18 @@ def _duration(seconds: float) -> str:
 def stop(options: argparse.Namespace) -> int | None:
     """Ask the process that runs an app to end, and wait for it."""
     run = _find(options)
-    pid = run.find_pid()
-    if pid is None:
+    process = run.find_process()
+    if process is None:
         complain(f"{options.app} does not run")
         return None
-    os.kill(pid, signal.SIGTERM)
+    if not process.is_here:
+        raise CommandError(f"{options.app} runs as {process}: stop it there")
+    os.kill(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + options.timeout
-    while run.find_pid() == pid:
+    while run.find_process() == process:
         if time.monotonic() > deadline:
             complain(
-                f"{options.app}: process {pid} still runs after {options.timeout:g} s: ask again to"
+                f"{options.app}: {process} still runs after {options.timeout:g} s: ask again to"
                 " end it at once"
             )
             return FAILED
@@ -122,9 +124,9 @@ def reset(options: argparse.Namespace) -> None:
             f"{options.app} has no query {unknown[0]}: it has {', '.join(known) or 'none'}"
         )
     to = options.to if options.to in ("earliest", "latest") else str(parse_moment(options.to))
-    if pid := run.find_pid():
+    if process := run.find_process():
         raise CommandError(
-            f"{options.app} runs, as process {pid}: `moldau pipeline stop {options.app}` first"
+            f"{options.app} runs, as {process}: `moldau pipeline stop {options.app}` first"
         )
     if not options.yes and not _is_agreed(options.app, chosen):
         raise CommandError("nothing was changed: --yes does it without asking")
@@ -159,7 +161,8 @@ def retry(options: argparse.Namespace) -> None:
 
 
 def _base(options: argparse.Namespace) -> Path:
-    return Path(options.checkpoints or FOLDER)
+    """Return where runs are told of; `--checkpoints` may be the URI that `run` was given."""
+    return Checkpoints("", options.checkpoints).local_folder
 
 
 def _find(options: argparse.Namespace) -> RunFolder:

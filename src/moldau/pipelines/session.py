@@ -52,7 +52,7 @@ def get_session(
         _check_master(active, master)
         share_source(active)
         return active
-    _choose_python(master)
+    _choose_python(master, (configs or {}).get("spark.pyspark.python"))
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
     is_ours = False
@@ -80,8 +80,12 @@ def get_session(
     return session
 
 
-def _choose_python(master: str | None) -> None:
-    """Have workers run this Python: they need what is installed here."""
+def _choose_python(master: str | None, wanted: str | None) -> None:
+    """Have workers run the Python that is wanted, or this: they need what is installed here."""
+    if wanted is not None:
+        # Only `spark-submit` heeds the setting.
+        os.environ["PYSPARK_PYTHON"] = wanted
+        return
     quick = str(_QUICK_PYTHON)
     if os.environ.get("PYSPARK_PYTHON", quick) != quick:
         return  # Somebody else has chosen.

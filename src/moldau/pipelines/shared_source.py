@@ -24,7 +24,11 @@ _told = threading.Event()
 
 
 def share_source(session: SparkSession) -> None:
-    """Have our source and sink in a session with a map that many threads may write to."""
+    """Have our source and sink in a session with a map that many threads may write to.
+
+    They run the session's Python: a JVM that has had a local session would have executors of a
+    cluster start the one that only that has.
+    """
     context = getattr(session, "sparkContext", None)
     if context is None:
         return  # Spark Connect: the session is the server's.
@@ -38,7 +42,8 @@ def share_source(session: SparkSession) -> None:
                 found.command(),
                 jvm.java.util.concurrent.ConcurrentHashMap(found.envVars()),
                 found.pythonIncludes(),
-                found.pythonExec(),
+                # Spark takes that of the JVM's start, and a JVM may be older than the session.
+                context.pythonExec,
                 found.pythonVer(),
                 found.broadcastVars(),
                 found.accumulator(),

@@ -1,6 +1,7 @@
 """`moldau pipeline` without Spark: what it says of runs, and what it refuses."""
 
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -208,6 +209,32 @@ def test_stop_ends_the_process_that_holds_the_lock(
         assert say(folder, "stop", "shop") == 0
         assert capsys.readouterr().out == "shop: stopped\n"
     assert other.returncode == 0
+
+
+def test_stop_leaves_processes_of_other_machines_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a process of this machine was killed"))
+    with monkeypatch.context() as other, run_folder_of(folder / "shop").hold("shop"):
+        other.setattr(socket, "gethostname", lambda: "castle")
+        assert say(folder, "stop", "shop") == 1
+    assert (
+        f"shop runs as process {os.getpid()} on {socket.gethostname()}: stop it there"
+        in capsys.readouterr().err
+    )
+
+
+def test_runs_are_found_by_the_uri_that_they_were_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "list", "--names", "--checkpoints", f"file://{folder}"]) == 0
+    assert capsys.readouterr().out == "shop\n"
+    # Of one that is on other machines, this one keeps what it knows where it does by default.
+    monkeypatch.chdir(folder)
+    run = run_folder_of(Path("data/pipelines/elsewhere"))
+    with run.hold("elsewhere"):
+        assert main(["pipeline", "list", "--names", "--checkpoints", "hdfs://castle/shop"]) == 0
+    assert capsys.readouterr().out == "elsewhere\n"
 
 
 @pytest.mark.parametrize(

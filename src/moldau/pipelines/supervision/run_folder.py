@@ -3,9 +3,11 @@
 import fcntl
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,11 +24,28 @@ class AlreadyRunsError(PipelineError):
     """Another process runs the app in this folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunProcess:
+    """A process that runs an app: of this machine, or of another that shares the folder."""
+
+    pid: int
+    host: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is one of this machine's."""
+        return self.host == socket.gethostname()
+
+    def __str__(self) -> str:
+        return f"process {self.pid}" if self.is_here else f"process {self.pid} on {self.host}"
+
+
 class RunFolder:
     """Where the run of an app keeps what other processes may know of it.
 
     The lock is the kernel's: it goes with the process that holds it, however that ends. The
-    process id in the locked file is valid only for as long as it is locked.
+    process id in the locked file is valid only for as long as it is locked, and on the machine that
+    is named behind it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,22 +59,22 @@ class RunFolder:
             # Somebody who only looks holds it for a moment.
             if not _retry(lambda: _try_lock(descriptor, fcntl.LOCK_EX)):
                 raise AlreadyRunsError(
-                    f"app {app} runs already, as process {self.find_pid()}: "
+                    f"app {app} runs already, as {self.find_process()}: "
                     f"`moldau pipeline stop {app}` stops it"
                 )
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
             yield
             os.ftruncate(descriptor, 0)
 
-    def find_pid(self) -> int | None:
+    def find_process(self) -> RunProcess | None:
         """Return the process that runs the app here."""
         try:
             with _opened(self.path / LOCK, os.O_RDONLY) as descriptor:
                 if _try_lock(descriptor, fcntl.LOCK_SH):
                     return None
                 # Between locking and telling there is a moment with no process id, or an old one.
-                return _retry(lambda: _find_live_pid(descriptor))
+                return _retry(lambda: _find_live(descriptor))
         except FileNotFoundError:
             return None
 
@@ -107,17 +126,20 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     return True
 
 
-def _find_live_pid(descriptor: int) -> int | None:
-    text = os.pread(descriptor, 32, 0).strip()
-    if not text.isdigit():
+def _find_live(descriptor: int) -> RunProcess | None:
+    pid, _, host = os.pread(descriptor, 512, 0).decode().strip().partition(" ")
+    if not pid.isdigit():
         return None
+    process = RunProcess(int(pid), host or socket.gethostname())
+    if not process.is_here:
+        return process
     try:
-        os.kill(int(text), 0)
+        os.kill(process.pid, 0)
     except ProcessLookupError:
         return None
     except PermissionError:
         pass  # It is somebody else's, and it is there.
-    return int(text)
+    return process
 
 
 def _retry(attempt: Callable[[], T | None]) -> T | None:

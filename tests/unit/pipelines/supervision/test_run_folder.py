@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from moldau.pipelines.supervision.run_folder import (
     STATUS,
     AlreadyRunsError,
     RunFolder,
+    RunProcess,
     find_runs,
     run_folder_of,
 )
@@ -30,13 +32,13 @@ with RunFolder(Path(sys.argv[1])).hold("shop"):
 
 def test_another_process_holds_it_until_it_dies(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    assert folder.find_pid() is None
+    assert folder.find_process() is None
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        assert folder.find_pid() == other.pid
+        assert folder.find_process() == RunProcess(other.pid, socket.gethostname())
         with (
             pytest.raises(
                 AlreadyRunsError, match=rf"app shop runs already, as process {other.pid}"
@@ -44,12 +46,30 @@ def test_another_process_holds_it_until_it_dies(tmp_path: Path) -> None:
             folder.hold("shop"),
         ):
             pytest.fail("there are two")
-        assert folder.find_pid() == other.pid
+        assert folder.find_process() == RunProcess(other.pid, socket.gethostname())
         os.kill(other.pid, signal.SIGKILL)
-    assert folder.find_pid() is None
+    assert folder.find_process() is None
     with folder.hold("shop"):
-        assert folder.find_pid() == os.getpid()
-    assert folder.find_pid() is None
+        assert folder.find_process() == RunProcess(os.getpid(), socket.gethostname())
+    assert folder.find_process() is None
+
+
+def test_a_process_of_another_machine_is_told_apart_from_one_of_this(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    monkeypatch.setattr(socket, "gethostname", lambda: "castle")
+    with folder.hold("shop"):
+        assert str(folder.find_process()) == f"process {os.getpid()}"
+        monkeypatch.setattr(socket, "gethostname", lambda: "bridge")
+        process = folder.find_process()
+        assert process == RunProcess(os.getpid(), "castle")
+        assert not process.is_here
+        with (
+            pytest.raises(AlreadyRunsError, match=rf"as process {os.getpid()} on castle: "),
+            folder.hold("shop"),
+        ):
+            pytest.fail("there are two")
 
 
 def test_what_is_told_of_a_run(tmp_path: Path) -> None:
