@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 POLL_MS: Final = 500
 SILENCE_SECONDS_MAX: Final = 60.0
 
-Headers = Sequence[tuple[str, bytes | None]]
+RecordHeaders = Sequence[tuple[str, bytes | None]]
 
 
 class RecordOrigin(NamedTuple):
     """Where a record was before it became a dead letter, and the headers that it had."""
 
     topic: str
-    headers: Headers
+    headers: RecordHeaders
 
 
-def find_origin(headers: Headers) -> RecordOrigin | None:
+def find_origin(headers: RecordHeaders) -> RecordOrigin | None:
     """Read the headers of a dead letter; None if it is another record."""
     had, added = headers[: -len(DEAD_LETTER_HEADERS)], headers[-len(DEAD_LETTER_HEADERS) :]
     if tuple(name for name, _ in added) != DEAD_LETTER_HEADERS:
