@@ -44,6 +44,7 @@ from moldau.pipelines.streams.starting import (
     create_topics,
     start_stream,
 )
+from moldau.pipelines.streams.table_aggregates import AggregatedTable
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
 from moldau.pipelines.streams.waves import find_feeders
@@ -252,14 +253,40 @@ class App:
         """
         return join(left, right, on=on, how=how, late=late)
 
+    @overload
     def aggregate(
         self, rows: DataFrame, /, by: str | Sequence[str], *, ttl: Duration, **results: str
-    ) -> DataFrame:
+    ) -> DataFrame: ...
+
+    @overload
+    def aggregate(self, rows: Table, /, by: str | Sequence[str], **results: str) -> Table: ...
+
+    def aggregate(
+        self,
+        rows: DataFrame | Table,
+        /,
+        by: str | Sequence[str],
+        *,
+        ttl: Duration | None = None,
+        **results: str,
+    ) -> DataFrame | Table:
         """Return results by key that are forgotten when no row of the key has come for `ttl`.
 
         `total="sum(amount)"` names a result; count, sum, avg, min and max are there, of any
-        expression of SQL. Time is the machine's. For `app.to`, these are `changes`.
+        expression of SQL. Time is the machine's. For `app.to`, these are `changes`. Of a table,
+        without `ttl`, it is a table: a row that changes takes back what it has added.
         """
+        if isinstance(rows, Table):
+            if ttl is not None:
+                raise OptionError(
+                    f"ttl={ttl}: a table's row counts until it is deleted; leave ttl out"
+                )
+            return AggregatedTable(rows, by, results)
+        if ttl is None:
+            raise OptionError(
+                'aggregate: say when a key is forgotten, as ttl="7 days"; groupBy and agg of '
+                "PySpark keep every key"
+            )
         return aggregate(rows, by, ttl, results)
 
     def to(
