@@ -276,6 +276,35 @@ def test_groups_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
         assert t.rows("crowds")[1:] == [None]
 
 
+def test_tables_by_foreign_keys(pipeline: Start, file: Callable[[str], str]) -> None:
+    text = f"""{USERS}
+    CREATE TABLE cities (id STRING PRIMARY KEY, country STRING) WITH (topic='cities');
+    CREATE TABLE bought (id INT PRIMARY KEY, who STRING, amount INT) WITH (topic='bought');
+    CREATE TABLE enriched AS SELECT b.id, u.name, c.country, b.amount FROM bought b
+      JOIN users u ON b.who = u.user LEFT JOIN cities c ON u.city = c.id WHERE b.amount > 0;
+    CREATE TABLE by_country AS SELECT country, sum(amount) AS total FROM bought b
+      JOIN users u ON u.user = b.who JOIN cities c ON c.id = u.city GROUP BY country;
+    """
+    with pipeline(file(text)) as t:
+        t.send("users", [{"user": "ann", "name": "Ann", "city": "Brno"}])
+        t.send("cities", [{"id": "Brno", "country": "CZ"}])
+        t.send(
+            "bought", [{"id": n, "who": who, "amount": n} for n, who in [(1, "ann"), (2, "bob")]]
+        )
+        t.run()
+        assert t.rows("enriched") == [{"id": 1, "name": "Ann", "country": "CZ", "amount": 1}]
+        assert t.rows("by_country") == [{"country": "CZ", "total": 1}]
+        t.restart()
+        t.send("users", [{"user": "bob", "name": "Bob", "city": "Graz"}])
+        t.send("bought", [{"id": 1, "who": "bob", "amount": 5}])
+        t.run()
+        assert sorted(t.rows("enriched")[1:], key=repr) == [
+            {"id": 1, "name": "Bob", "country": None, "amount": 5},
+            {"id": 2, "name": "Bob", "country": None, "amount": 2},
+        ]
+        assert t.rows("by_country")[1:] == [None]
+
+
 def test_streams_with_streams_partitions_and_inserts(
     pipeline: Start, file: Callable[[str], str]
 ) -> None:
@@ -332,6 +361,9 @@ REFUSED = {
     ),
     "CREATE TABLE t AS SELECT city, sum(name) AS n FROM users GROUP BY city": (
         "sum(name): it is string, no number; cast it"
+    ),
+    "CREATE TABLE t AS SELECT u.user FROM users u FULL JOIN users v ON u.city = v.user": (
+        "FULL JOIN v: by columns that are not the whole key, of tables there are JOIN and LEFT"
     ),
     "CREATE STREAM s AS SELECT * FROM orders o JOIN users u ON o.user = u.user": (
         "there are two columns user: call one something else"

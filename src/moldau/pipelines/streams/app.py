@@ -234,7 +234,14 @@ class App:
     ) -> DataFrame: ...
 
     @overload
-    def join(self, left: Table, right: Table, *, how: str = "inner") -> Table: ...
+    def join(
+        self,
+        left: Table,
+        right: Table,
+        *,
+        on: str | Sequence[str] | None = None,
+        how: str = "inner",
+    ) -> Table: ...
 
     def join(
         self,
@@ -249,7 +256,8 @@ class App:
 
         `on` are the stream's columns that are the table's key. For a window behind the join say
         `late="drop"`: the watermark goes on then, and rows behind it are dropped. Of two tables,
-        whose keys are equal, it is a table (inner, left, outer).
+        whose keys are equal, it is a table (inner, left, outer); with `on`, columns of the left one
+        are the right one's key (inner, left), and the key is the left one's.
         """
         return join(left, right, on=on, how=how, late=late)
 

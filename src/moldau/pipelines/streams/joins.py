@@ -10,6 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZT
 
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.streams.foreign_joins import ForeignJoinedTable
 from moldau.pipelines.streams.latest_record import LatestRecord
 from moldau.pipelines.streams.packing import pack, unpack
 from moldau.pipelines.streams.table_joins import JoinedTable
@@ -46,9 +47,10 @@ def join(
     """Join a stream with a table, which is a stream, or a table with a table, which is a table."""
     match left, right:
         case Table(), Table():
-            if on is not None:
-                raise OptionError(f"on={on}: tables are joined by their keys; leave it out")
-            return JoinedTable(left, right, how)
+            names = [on] if isinstance(on, str) else on
+            if names is None or list(names) == left.key.names:
+                return JoinedTable(left, right, how)
+            return ForeignJoinedTable(left, right, names, how)
         case DataFrame(), Table():
             return join_stream(left, right, on=on, how=how, late=late)
         case DataFrame(), DataFrame():
