@@ -24,7 +24,7 @@ from moldau.pipelines.streams.dead_letters import (
 )
 from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source, Written
 from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
-from moldau.pipelines.streams.headers import Headers, header_column
+from moldau.pipelines.streams.headers import HeaderColumns, header_column
 from moldau.pipelines.streams.joins import join
 from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
@@ -306,7 +306,7 @@ class App:
         emit: Emit | None = None,
         name: str | None = None,
         partitions: int | None = None,
-        headers: Headers | None = None,
+        headers: HeaderColumns | None = None,
     ) -> Query:
         """Declare a query that writes rows to a topic, exactly once.
 
@@ -334,7 +334,7 @@ class App:
         partitions: int | None = None,
         group: str | None = None,
         written: Written | None = None,
-        headers: Headers | None = None,
+        headers: HeaderColumns | None = None,
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
@@ -446,7 +446,7 @@ def _file_of(frame: FrameType | None) -> str | None:
     return caller.f_code.co_filename
 
 
-def _headers(rows: DataFrame, headers: Headers | None) -> list[Column]:
+def _headers(rows: DataFrame, headers: HeaderColumns | None) -> list[Column]:
     return [header_column(rows, headers)] if headers else []
 
 

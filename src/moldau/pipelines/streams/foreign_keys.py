@@ -32,7 +32,7 @@ class Note(NamedTuple):
     """Whether it has pointed elsewhere, or does from now on: the new place tells of it."""
 
 
-class Told(NamedTuple):
+class JoinedChange(NamedTuple):
     """A row of the join by the left side's key: twice None if there is none any more."""
 
     key: bytes
@@ -75,7 +75,7 @@ def meet(
     right: tuple[str | None, str | None],
     notes: Iterable[tuple[bytes, Note]],
     rows: LeftRows,
-) -> Iterator[Told]:
+) -> Iterator[JoinedChange]:
     """Keep the rows that point to a place, and yield those of the join that have changed.
 
     `right` is its row before and after this batch; `notes` are by the left side's keys, each of
@@ -92,17 +92,17 @@ def meet(
         new = joined_row(how, (note.row, after)) if note.row is not None else NOTHING
         # What another place has told is not known here.
         if (note.is_moved and note.row is not None) or (not note.is_moved and old != new):
-            yield Told(key, new)
+            yield JoinedChange(key, new)
     if before == after:
         return
     for key, row in rows.items():
         new = joined_row(how, (row, after))
         if key not in noted and new != joined_row(how, (row, before)):
-            yield Told(key, new)
+            yield JoinedChange(key, new)
 
 
-def stay_alone(notes: Iterable[tuple[bytes, Note]]) -> Iterator[Told]:
+def stay_alone(notes: Iterable[tuple[bytes, Note]]) -> Iterator[JoinedChange]:
     """Yield the rows that point nowhere, as a left join has them."""
     for key, note in notes:
         if note.row is not None or not note.is_moved:
-            yield Told(key, (note.row, None))
+            yield JoinedChange(key, (note.row, None))

@@ -46,7 +46,7 @@ class Changed(NamedTuple):
     results: tuple[Any, ...] | None
 
 
-class Step(NamedTuple):
+class GroupStep(NamedTuple):
     """What is kept of a group from now on, and what to tell of it."""
 
     state: str | None
@@ -65,7 +65,7 @@ class GroupAggregates:
         state: str | None,
         changes: Iterable[tuple[bool, Sequence[Any]]],
         counts: Sequence[ValueCounts | None],
-    ) -> Step:
+    ) -> GroupStep:
         """Apply a batch's changes: each is added or taken back, with a value for each aggregate.
 
         What is taken back has been added in a batch before, so that their order means nothing.
@@ -92,7 +92,7 @@ class GroupAggregates:
         after = self._results(count, kept)
         # By their texts: NaN is not equal to itself.
         changed = None if repr(before) == repr(after) else Changed(after)
-        return Step(json.dumps([count, *kept]) if count else None, changed)
+        return GroupStep(json.dumps([count, *kept]) if count else None, changed)
 
     def _read(self, state: str | None) -> tuple[int, list[Kept]]:
         if state is None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.pipelines.streams.foreign_keys import (
+    JoinedChange,
     Note,
     Pointer,
-    Told,
     meet,
     point,
     stay_alone,
@@ -47,7 +47,9 @@ class Join:
         self.rights: dict[bytes, str] = {}
         self.places: dict[bytes, DictRows] = {}
 
-    def batch(self, left: dict[bytes, Left | None], right: dict[bytes, str | None]) -> list[Told]:
+    def batch(
+        self, left: dict[bytes, Left | None], right: dict[bytes, str | None]
+    ) -> list[JoinedChange]:
         notes: dict[bytes | None, list[tuple[bytes, Note]]] = {key: [] for key in right}
         for key, row in left.items():
             pointer, told = point(self._how, self.pointers.pop(key, None), *(row or (None, None)))
@@ -55,7 +57,7 @@ class Join:
                 self.pointers[key] = pointer
             for note in told:
                 notes.setdefault(note.foreign, []).append((key, note))
-        found: list[Told] = []
+        found: list[JoinedChange] = []
         for foreign, here in notes.items():
             if foreign is None:
                 found += stay_alone(here)
@@ -122,9 +124,11 @@ def test_the_table_is_that_of_a_join_of_the_rows_that_are_there(
 
 def test_a_row_that_moves_is_told_by_its_new_place() -> None:
     join = Join("inner")
-    assert join.batch({b"a": (b"x", "1")}, {b"x": "X", b"y": "Y"}) == [Told(b"a", ("1", "X"))]
-    assert join.batch({b"a": (b"y", "1")}, {b"x": "X2"}) == [Told(b"a", ("1", "Y"))]
-    assert join.batch({b"a": (b"z", "1")}, {}) == [Told(b"a", (None, None))]
+    assert join.batch({b"a": (b"x", "1")}, {b"x": "X", b"y": "Y"}) == [
+        JoinedChange(b"a", ("1", "X"))
+    ]
+    assert join.batch({b"a": (b"y", "1")}, {b"x": "X2"}) == [JoinedChange(b"a", ("1", "Y"))]
+    assert join.batch({b"a": (b"z", "1")}, {}) == [JoinedChange(b"a", (None, None))]
     assert join.batch({b"a": None}, {b"y": "Y2"}) == []
     assert join.pointers == {}
 
