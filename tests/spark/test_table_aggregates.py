@@ -100,7 +100,7 @@ def test_a_row_leaves_its_group_and_joins_another(pipeline: Callable[..., Pipeli
     ("options", "words"),
     [
         ({"by": "nobody"}, "by=nobody: the rows have id, user, amount, at"),
-        ({"ttl": "1 day"}, "ttl=1 day: a table's row counts until it is deleted; leave ttl out"),
+        ({"ttl": "1 day"}, "ttl=1 day: a table's row counts until it is deleted; leave that out"),
         ({"n": "sum(user)"}, r"n=sum\(user\): it is string, no number; cast it"),
         ({"n": "median(amount)"}, "count, sum, avg, mean, min, max are there"),
     ],

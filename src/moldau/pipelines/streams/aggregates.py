@@ -34,7 +34,7 @@ def aggregate(
         raise PipelineError("aggregate: these rows are a batch; use groupBy and agg of PySpark")
     key = read_groups(rows, by, results)
     keys = key.names
-    ttl_ms = _read_ttl(ttl)
+    ttl_ms = read_ms("ttl", ttl)
     found = [read_aggregate(rows, name, text) for name, text in results.items()]
     given = StructType(
         [StructField(KEY, StringType())]
@@ -89,14 +89,15 @@ class Keeper(StatefulProcessor):
         """Have nothing to close."""
 
 
-def _read_ttl(ttl: Duration) -> int:
+def read_ms(option: str, span: Duration) -> int:
+    """Return a span of time that an option says, in milliseconds."""
     try:
-        ttl_ms = int(seconds_of(ttl) * 1000)
+        span_ms = int(seconds_of(span) * 1000)
     except ValueError as error:
-        raise OptionError(f"ttl={ttl}: {error}") from None
-    if not ttl_ms:
-        raise OptionError(f"ttl={ttl}: a millisecond is the least")
-    return ttl_ms
+        raise OptionError(f"{option}={span}: {error}") from None
+    if not span_ms:
+        raise OptionError(f"{option}={span}: a millisecond is the least")
+    return span_ms
 
 
 def _state_type(found: Sequence[Aggregate]) -> StructType:

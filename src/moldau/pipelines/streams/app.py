@@ -29,6 +29,7 @@ from moldau.pipelines.streams.joins import join
 from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
+from moldau.pipelines.streams.sliding import aggregate_sliding
 from moldau.pipelines.streams.sources import (
     ClusterOptions,
     check_format,
@@ -267,6 +268,11 @@ class App:
     ) -> DataFrame: ...
 
     @overload
+    def aggregate(
+        self, rows: DataFrame, /, by: str | Sequence[str], *, sliding: Duration, **results: str
+    ) -> DataFrame: ...
+
+    @overload
     def aggregate(self, rows: Table, /, by: str | Sequence[str], **results: str) -> Table: ...
 
     def aggregate(
@@ -276,24 +282,30 @@ class App:
         by: str | Sequence[str],
         *,
         ttl: Duration | None = None,
+        sliding: Duration | None = None,
         **results: str,
     ) -> DataFrame | Table:
         """Return results by key that are forgotten when no row of the key has come for `ttl`.
 
         `total="sum(amount)"` names a result; count, sum, avg, min and max are there, of any
-        expression of SQL. Time is the machine's. For `app.to`, these are `changes`. Of a table,
-        without `ttl`, it is a table: a row that changes takes back what it has added.
+        expression of SQL. Time is the machine's. For `app.to`, these are `changes`. `sliding`, in
+        the place of `ttl`, gives the results of windows of event time as long as that, which slide
+        from row to row, when each is over. Of a table, without either, it is a table: a row that
+        changes takes back what it has added.
         """
         if isinstance(rows, Table):
-            if ttl is not None:
+            if ttl is not None or sliding is not None:
+                option = f"ttl={ttl}" if sliding is None else f"sliding={sliding}"
                 raise OptionError(
-                    f"ttl={ttl}: a table's row counts until it is deleted; leave ttl out"
+                    f"{option}: a table's row counts until it is deleted; leave that out"
                 )
             return AggregatedTable(rows, by, results)
-        if ttl is None:
+        if sliding is not None and ttl is None:
+            return aggregate_sliding(rows, by, sliding, results)
+        if ttl is None or sliding is not None:
             raise OptionError(
-                'aggregate: say when a key is forgotten, as ttl="7 days"; groupBy and agg of '
-                "PySpark keep every key"
+                'aggregate: say when a key is forgotten, as ttl="7 days", or in which windows, as '
+                'sliding="10 seconds"; groupBy and agg of PySpark keep every key'
             )
         return aggregate(rows, by, ttl, results)
 

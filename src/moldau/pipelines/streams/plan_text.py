@@ -21,6 +21,9 @@ KEPT: Final = "kept by app.aggregate: "
 """What the name of an operator of our own begins with: behind it is what it keeps."""
 GROUPS: Final = "groups of a table: "
 """What the name of an aggregate over a table begins with."""
+SLIDING: Final = "sliding windows: "
+"""What the name of an aggregate in sliding windows begins with."""
+NAMED: Final = (KEPT, GROUPS, SLIDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +139,4 @@ def _signature(nodes: list[_Node], place: int) -> str:
     # What an operator of the user's own keeps, Spark compares by itself.
     rest = _PASSING.sub("", node.rest) if node.name in KEYED else ""
     name = _name(nodes, place)
-    return name.removeprefix(KEPT) if name.startswith((KEPT, GROUPS)) else f"{node.name}{rest}"
+    return name.removeprefix(KEPT) if name.startswith(NAMED) else f"{node.name}{rest}"
