@@ -243,6 +243,15 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "tables of tables beside a batch, in runs of an app",
+        (
+            "tests/spark/test_table_aggregates.py::test_groups_and_types_are_those_of_a_batch",
+            "tests/spark/test_foreign_joins.py::test_rows_are_those_of_a_batch",
+        ),
+        {"MOLDAU_TABLE_BATCHES": "50"},
+        "pipelines",
+    ),
+    Proof(
         "Nexmark's queries",
         ("tests/spark/nexmark",),
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},

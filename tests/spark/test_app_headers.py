@@ -1,4 +1,4 @@
-"""Headers that an app writes, as clients of others read them."""
+"""HeaderColumns that an app writes, as clients of others read them."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Message
 
 from moldau.pipelines import OptionError
 from moldau.pipelines import functions as F  # noqa: N812
-from moldau.pipelines.streams.headers import Headers
+from moldau.pipelines.streams.headers import HeaderColumns
 from moldau.testing.broker import Broker
 from tests.spark.apps import ORDERS, Apps, order, send
 from tests.spark.tables import put
@@ -94,7 +94,9 @@ def test_rows_of_a_table_have_headers_and_so_have_its_tombstones(
         (lambda: {"n": F.count("*").cast("string")}, "n: .*GROUP BY"),
     ],
 )
-def test_mistakes_are_one_line(apps: Apps, headers: Callable[[], Headers], words: str) -> None:
+def test_mistakes_are_one_line(
+    apps: Apps, headers: Callable[[], HeaderColumns], words: str
+) -> None:
     app = apps.make()
     orders = app.stream("orders", ORDERS)
     with pytest.raises(OptionError, match=f"^headers: {words}") as caught:

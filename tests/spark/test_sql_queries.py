@@ -237,6 +237,74 @@ def test_tables_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
         assert t.rows("standings")[-1] is None
 
 
+def test_groups_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
+    text = f"""{USERS}
+    CREATE TABLE points (user STRING PRIMARY KEY, points INT) WITH (topic='points');
+    CREATE TABLE by_city AS
+      SELECT u.city, count(*) AS people, 1.5 * SUM(p.points) + count(*) AS score
+      FROM users u LEFT JOIN points p ON u.user = p.user WHERE u.name <> 'nobody'
+      GROUP BY u.city;
+    CREATE TABLE crowds AS SELECT upper(city) AS `where`, max(name) last, concat('>', min(name))
+      FROM users GROUP BY 1 HAVING count(*) > 1 AND last <> 'Zoe';
+    """
+    with pipeline(file(text)) as t:
+        t.send("users", [
+            {"user": "ann", "name": "Ann", "city": "Brno"},
+            {"user": "bob", "name": "Bob", "city": "brno"},
+            {"user": "cid", "name": "nobody", "city": "Brno"},
+        ])  # fmt: skip
+        t.send("points", [{"user": "ann", "points": 8}])
+        t.run()
+        assert sorted(t.rows("by_city"), key=repr) == [
+            {"city": "Brno", "people": 1, "score": 13.0},
+            {"city": "brno", "people": 1, "score": None},
+        ]
+        crowd = {"where": "BRNO", "last": "nobody", "concat(>, min(name))": ">Ann"}
+        assert t.rows("crowds") == [crowd]
+        t.restart()
+        t.delete("users", "cid")
+        t.send("users", [{"user": "ann", "name": "Zoe", "city": "brno"}])
+        t.run()
+        found = [
+            (record.key, row)
+            for record, row in zip(t.records("by_city"), t.rows("by_city"), strict=True)
+        ]
+        assert sorted(found[2:], key=repr) == [
+            (b"Brno", None),
+            (b"brno", {"city": "brno", "people": 2, "score": 14.0}),
+        ]
+        assert t.rows("crowds")[1:] == [None]
+
+
+def test_tables_by_foreign_keys(pipeline: Start, file: Callable[[str], str]) -> None:
+    text = f"""{USERS}
+    CREATE TABLE cities (id STRING PRIMARY KEY, country STRING) WITH (topic='cities');
+    CREATE TABLE bought (id INT PRIMARY KEY, who STRING, amount INT) WITH (topic='bought');
+    CREATE TABLE enriched AS SELECT b.id, u.name, c.country, b.amount FROM bought b
+      JOIN users u ON b.who = u.user LEFT JOIN cities c ON u.city = c.id WHERE b.amount > 0;
+    CREATE TABLE by_country AS SELECT country, sum(amount) AS total FROM bought b
+      JOIN users u ON u.user = b.who JOIN cities c ON c.id = u.city GROUP BY country;
+    """
+    with pipeline(file(text)) as t:
+        t.send("users", [{"user": "ann", "name": "Ann", "city": "Brno"}])
+        t.send("cities", [{"id": "Brno", "country": "CZ"}])
+        t.send(
+            "bought", [{"id": n, "who": who, "amount": n} for n, who in [(1, "ann"), (2, "bob")]]
+        )
+        t.run()
+        assert t.rows("enriched") == [{"id": 1, "name": "Ann", "country": "CZ", "amount": 1}]
+        assert t.rows("by_country") == [{"country": "CZ", "total": 1}]
+        t.restart()
+        t.send("users", [{"user": "bob", "name": "Bob", "city": "Graz"}])
+        t.send("bought", [{"id": 1, "who": "bob", "amount": 5}])
+        t.run()
+        assert sorted(t.rows("enriched")[1:], key=repr) == [
+            {"id": 1, "name": "Bob", "country": None, "amount": 5},
+            {"id": 2, "name": "Bob", "country": None, "amount": 2},
+        ]
+        assert t.rows("by_country")[1:] == [None]
+
+
 def test_streams_with_streams_partitions_and_inserts(
     pipeline: Start, file: Callable[[str], str]
 ) -> None:
@@ -270,8 +338,29 @@ REFUSED = {
     "CREATE STREAM s AS SELECT count(*) AS n FROM orders": "an aggregate is a table",
     "CREATE STREAM s AS SELECT * FROM users": "a SELECT of tables is a table; use CREATE TABLE",
     "CREATE TABLE t AS SELECT name FROM users": "users.user is the table's key, so select it too",
-    "CREATE TABLE t AS SELECT city, count(*) AS n FROM users GROUP BY city": (
-        "users is a table: an aggregate over a table"
+    "CREATE TABLE t AS SELECT count(*) AS n FROM users": "say that in GROUP BY, column by column",
+    "CREATE TABLE t AS SELECT count(*) AS n FROM users GROUP BY city": (
+        "GROUP BY city: it belongs to the table's key, so select it too"
+    ),
+    "CREATE TABLE t AS SELECT upper(city) AS city, count(*) AS n FROM users GROUP BY city": (
+        "GROUP BY city: it belongs to the table's key, so select it too, by itself"
+    ),
+    "CREATE TABLE t AS SELECT city, name, count(*) AS n FROM users GROUP BY city": (
+        "name"
+    ),
+    "CREATE TABLE t AS SELECT upper(city) AS c, upper(city) || '!' AS d, count(*) AS n FROM users "
+    "GROUP BY upper(city)": "what is grouped by as an expression is selected by itself",
+    "CREATE TABLE t AS SELECT city, collect_list(name) AS n FROM users GROUP BY city": (
+        "collect_list(name): of a table's groups there are count, sum, avg, min and max"
+    ),
+    "CREATE TABLE t AS SELECT city, count(DISTINCT name) AS n FROM users GROUP BY city": (
+        "count(DISTINCT name): of a table's groups there are count, sum, avg, min and max"
+    ),
+    "CREATE TABLE t AS SELECT city, sum(name) AS n FROM users GROUP BY city": (
+        "sum(name): it is string, no number; cast it"
+    ),
+    "CREATE TABLE t AS SELECT u.user FROM users u FULL JOIN users v ON u.city = v.user": (
+        "FULL JOIN v: by columns that are not the whole key, of tables there are JOIN and LEFT"
     ),
     "CREATE STREAM s AS SELECT * FROM orders o JOIN users u ON o.user = u.user": (
         "there are two columns user: call one something else"

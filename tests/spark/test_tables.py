@@ -111,7 +111,9 @@ def test_a_joined_table_is_a_table(world: World) -> None:
     table = joined(world, cities, names, "inner")
     stream = world.stream(orders, "user int")
     assert world.run(join_stream(stream, table)) == [(1, "Brno", "Ann")]
-    with pytest.raises(PipelineError, match=r"get\(1\): this join is in no topic; write it to one"):
+    with pytest.raises(
+        PipelineError, match=r"get\(1\): this table is in no topic; write it to one"
+    ):
         table.get(1)
     with pytest.raises(PipelineError, match="the keys differ, struct<user:int> and struct<u:str"):
         join(table, world.table(names, "u string", "n string"))

@@ -19,9 +19,10 @@ def test_the_guide(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (example,) = re.findall(
+    examples = re.findall(
         r"```python\n(.*?)```", Path("docs/tables-and-joins.md").read_text(), re.DOTALL
     )
+    example = "\n".join(examples)
     monkeypatch.chdir(tmp_path)
     with Broker() as broker:
         exec(example.replace("localhost:9092", broker.bootstrap_servers), {})
@@ -30,3 +31,4 @@ def test_the_guide(
         assert "{'name': 'Ann', 'city': 'Brno'}" in printed
         enriched = {each["id"]: each["name"] for each in values(broker, "orders-enriched")}
         assert enriched == {"1": "Ann", "2": None}
+        assert values(broker, "by-city") == [{"people": 1, "first": "Ann"}]

@@ -1,6 +1,7 @@
 """Aggregates as people write them, `sum(amount)`: what they take, keep and give."""
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,11 +21,14 @@ from pyspark.sql.types import (
     LongType,
     NumericType,
     StringType,
+    StructField,
+    StructType,
     TimestampType,
 )
 
 from moldau.pipelines.errors import OptionError
 from moldau.pipelines.streams.folds import Average, Count, Extreme, Fold, Sum
+from moldau.pipelines.streams.tables import check_names
 from moldau.pipelines.supervision.failures import failure_of
 
 FUNCTIONS: Final = ("count", "sum", "avg", "mean", "min", "max")
@@ -67,9 +71,11 @@ class Aggregate:
                 return given.cast(self.result_type)
 
 
-def read_aggregate(rows: DataFrame, name: str, text: object) -> Aggregate:
-    """Read what is to be kept of rows; `OptionError` if that cannot be."""
-    words = f"{name}={text}"
+def read_aggregate(
+    rows: DataFrame, name: str, text: object, called: str | None = None
+) -> Aggregate:
+    """Read what is to be kept of rows; `OptionError` if that cannot be, with what it is called."""
+    words = called or f"{name}={text}"
     call = _CALL.fullmatch(text) if isinstance(text, str) else None
     if call is None:
         raise OptionError(f'{words}: write a function of SQL and what it takes, "sum(amount)"')
@@ -83,6 +89,25 @@ def read_aggregate(rows: DataFrame, name: str, text: object) -> Aggregate:
     except PySparkException as error:
         raise OptionError(f"{words}: {failure_of(error).line}") from None
     return _aggregate(name, words, call[0], function, F.expr(inner), found, result)
+
+
+def read_groups(rows: DataFrame, by: str | Sequence[str], results: Collection[str]) -> StructType:
+    """Return the columns of rows that are grouped by, beside which there are these results."""
+    keys = [by] if isinstance(by, str) else list(by)
+    if not keys or not results:
+        raise OptionError('aggregate: name what to group by and a result, as total="sum(amount)"')
+    for name in keys:
+        if name not in rows.columns:
+            raise OptionError(f"by={name}: the rows have {', '.join(rows.columns)}")
+    check_names("aggregate", keys, list(results))
+    return StructType([StructField(name, rows.schema[name].dataType) for name in keys])
+
+
+def describe_aggregates(found: Sequence[Aggregate], key: StructType) -> str:
+    """Return what must stay the same for the state to be of use, in one line."""
+    results = [f"{each.text}: {each.result_type.simpleString()}" for each in found]
+    keys = [f"{each.name}: {each.dataType.simpleString()}" for each in key.fields]
+    return " ".join(f"{', '.join(results)} by {', '.join(keys)}".split())
 
 
 def _aggregate(

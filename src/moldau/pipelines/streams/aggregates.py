@@ -11,11 +11,16 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from moldau.kernel.durations import Duration, seconds_of
 from moldau.pipelines.errors import OptionError, PipelineError
-from moldau.pipelines.streams.aggregate_types import Aggregate, read_aggregate
+from moldau.pipelines.streams.aggregate_types import (
+    Aggregate,
+    describe_aggregates,
+    read_aggregate,
+    read_groups,
+)
 from moldau.pipelines.streams.folds import Fold
 from moldau.pipelines.streams.packing import pack, unpack
 from moldau.pipelines.streams.plan_text import KEPT
-from moldau.pipelines.streams.tables import KEY, check_names, column
+from moldau.pipelines.streams.tables import KEY, column
 
 _CHUNK_ROWS: Final = 4096
 """So many rows of one key are in memory at once."""
@@ -25,18 +30,12 @@ def aggregate(
     rows: DataFrame, by: str | Sequence[str], ttl: Duration, results: Mapping[str, str]
 ) -> DataFrame:
     """Return a stream of results by key, whenever rows of the key have come."""
-    keys = [by] if isinstance(by, str) else list(by)
     if not rows.isStreaming:
         raise PipelineError("aggregate: these rows are a batch; use groupBy and agg of PySpark")
-    if not keys or not results:
-        raise OptionError('aggregate: name what to group by and a result, as total="sum(amount)"')
-    for name in keys:
-        if name not in rows.columns:
-            raise OptionError(f"by={name}: the rows have {', '.join(rows.columns)}")
-    check_names("aggregate", keys, list(results))
-    ttl_ms = _read_ttl(ttl)
+    key = read_groups(rows, by, results)
+    keys = key.names
+    ttl_ms = read_ms("ttl", ttl)
     found = [read_aggregate(rows, name, text) for name, text in results.items()]
-    key = StructType([StructField(name, rows.schema[name].dataType) for name in keys])
     given = StructType(
         [StructField(KEY, StringType())]
         + [StructField(f"r{place}", each.given) for place, each in enumerate(found)]
@@ -48,7 +47,7 @@ def aggregate(
     )
     keeper = Keeper([each.fold for each in found], _state_type(found), ttl_ms)
     kept = packed.groupBy(KEY).transformWithState(keeper, given, "append", "processingTime")
-    opened = unpack(kept.alias(f"{KEPT}{_describe(found, key)}"), {KEY: key})
+    opened = unpack(kept.alias(f"{KEPT}{describe_aggregates(found, key)}"), {KEY: key})
     return opened.select(
         *(column(KEY)[name].alias(name) for name in keys),
         *(each.from_given(F.col(f"r{place}")).alias(each.name) for place, each in enumerate(found)),
@@ -90,23 +89,17 @@ class Keeper(StatefulProcessor):
         """Have nothing to close."""
 
 
-def _read_ttl(ttl: Duration) -> int:
+def read_ms(option: str, span: Duration) -> int:
+    """Return a span of time that an option says, in milliseconds."""
     try:
-        ttl_ms = int(seconds_of(ttl) * 1000)
+        span_ms = int(seconds_of(span) * 1000)
     except ValueError as error:
-        raise OptionError(f"ttl={ttl}: {error}") from None
-    if not ttl_ms:
-        raise OptionError(f"ttl={ttl}: a millisecond is the least")
-    return ttl_ms
+        raise OptionError(f"{option}={span}: {error}") from None
+    if not span_ms:
+        raise OptionError(f"{option}={span}: a millisecond is the least")
+    return span_ms
 
 
 def _state_type(found: Sequence[Aggregate]) -> StructType:
     types = [each for one in found for each in one.kept]
     return StructType([StructField(f"s{place}", each) for place, each in enumerate(types)])
-
-
-def _describe(found: Sequence[Aggregate], key: StructType) -> str:
-    """Return what must stay the same for the state to be of use, in one line."""
-    results = [f"{each.text}: {each.result_type.simpleString()}" for each in found]
-    keys = [f"{each.name}: {each.dataType.simpleString()}" for each in key.fields]
-    return " ".join(f"{', '.join(results)} by {', '.join(keys)}".split())

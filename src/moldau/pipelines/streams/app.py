@@ -24,11 +24,12 @@ from moldau.pipelines.streams.dead_letters import (
 )
 from moldau.pipelines.streams.declared import ON_ERROR, Emit, OnError, Query, Source, Written
 from moldau.pipelines.streams.emitting import GrowingStateWarning, choose_emit, describe_growth
-from moldau.pipelines.streams.headers import Headers, header_column
+from moldau.pipelines.streams.headers import HeaderColumns, header_column
 from moldau.pipelines.streams.joins import join
 from moldau.pipelines.streams.outputs import describe_written, encode, explain
 from moldau.pipelines.streams.previewing import take_rows
 from moldau.pipelines.streams.run_options import current_run_options
+from moldau.pipelines.streams.sliding import aggregate_sliding
 from moldau.pipelines.streams.sources import (
     ClusterOptions,
     check_format,
@@ -44,6 +45,7 @@ from moldau.pipelines.streams.starting import (
     create_topics,
     start_stream,
 )
+from moldau.pipelines.streams.table_aggregates import AggregatedTable
 from moldau.pipelines.streams.tables import Table, TopicTable
 from moldau.pipelines.streams.time_records import time_columns, without_time_records
 from moldau.pipelines.streams.waves import find_feeders
@@ -233,7 +235,14 @@ class App:
     ) -> DataFrame: ...
 
     @overload
-    def join(self, left: Table, right: Table, *, how: str = "inner") -> Table: ...
+    def join(
+        self,
+        left: Table,
+        right: Table,
+        *,
+        on: str | Sequence[str] | None = None,
+        how: str = "inner",
+    ) -> Table: ...
 
     def join(
         self,
@@ -248,18 +257,56 @@ class App:
 
         `on` are the stream's columns that are the table's key. For a window behind the join say
         `late="drop"`: the watermark goes on then, and rows behind it are dropped. Of two tables,
-        whose keys are equal, it is a table (inner, left, outer).
+        whose keys are equal, it is a table (inner, left, outer); with `on`, columns of the left one
+        are the right one's key (inner, left), and the key is the left one's.
         """
         return join(left, right, on=on, how=how, late=late)
 
+    @overload
     def aggregate(
         self, rows: DataFrame, /, by: str | Sequence[str], *, ttl: Duration, **results: str
-    ) -> DataFrame:
+    ) -> DataFrame: ...
+
+    @overload
+    def aggregate(
+        self, rows: DataFrame, /, by: str | Sequence[str], *, sliding: Duration, **results: str
+    ) -> DataFrame: ...
+
+    @overload
+    def aggregate(self, rows: Table, /, by: str | Sequence[str], **results: str) -> Table: ...
+
+    def aggregate(
+        self,
+        rows: DataFrame | Table,
+        /,
+        by: str | Sequence[str],
+        *,
+        ttl: Duration | None = None,
+        sliding: Duration | None = None,
+        **results: str,
+    ) -> DataFrame | Table:
         """Return results by key that are forgotten when no row of the key has come for `ttl`.
 
         `total="sum(amount)"` names a result; count, sum, avg, min and max are there, of any
-        expression of SQL. Time is the machine's. For `app.to`, these are `changes`.
+        expression of SQL. Time is the machine's. For `app.to`, these are `changes`. `sliding`, in
+        the place of `ttl`, gives the results of windows of event time as long as that, which slide
+        from row to row, when each is over. Of a table, without either, it is a table: a row that
+        changes takes back what it has added.
         """
+        if isinstance(rows, Table):
+            if ttl is not None or sliding is not None:
+                option = f"ttl={ttl}" if sliding is None else f"sliding={sliding}"
+                raise OptionError(
+                    f"{option}: a table's row counts until it is deleted; leave that out"
+                )
+            return AggregatedTable(rows, by, results)
+        if sliding is not None and ttl is None:
+            return aggregate_sliding(rows, by, sliding, results)
+        if ttl is None or sliding is not None:
+            raise OptionError(
+                'aggregate: say when a key is forgotten, as ttl="7 days", or in which windows, as '
+                'sliding="10 seconds"; groupBy and agg of PySpark keep every key'
+            )
         return aggregate(rows, by, ttl, results)
 
     def to(
@@ -271,7 +318,7 @@ class App:
         emit: Emit | None = None,
         name: str | None = None,
         partitions: int | None = None,
-        headers: Headers | None = None,
+        headers: HeaderColumns | None = None,
     ) -> Query:
         """Declare a query that writes rows to a topic, exactly once.
 
@@ -299,7 +346,7 @@ class App:
         partitions: int | None = None,
         group: str | None = None,
         written: Written | None = None,
-        headers: Headers | None = None,
+        headers: HeaderColumns | None = None,
     ) -> Query:
         """Declare a query as `to` does, without a warning: SQL says by itself what it keeps.
 
@@ -411,7 +458,7 @@ def _file_of(frame: FrameType | None) -> str | None:
     return caller.f_code.co_filename
 
 
-def _headers(rows: DataFrame, headers: Headers | None) -> list[Column]:
+def _headers(rows: DataFrame, headers: HeaderColumns | None) -> list[Column]:
     return [header_column(rows, headers)] if headers else []
 
 

@@ -2,7 +2,7 @@
 
 from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import EMITS, Emit, Mode
-from moldau.pipelines.streams.plan_text import CUSTOM, SparkPlan
+from moldau.pipelines.streams.plan_text import CUSTOM, NAMED, SparkPlan
 
 
 class GrowingStateWarning(UserWarning):
@@ -58,7 +58,7 @@ def _check_changes(plan: SparkPlan) -> None:
             "with a watermark"
         )
     # A join with a table is none of those: it does not depend on the mode.
-    built_in = [each for each in plan.state if not each.startswith(CUSTOM)]
+    built_in = [each for each in plan.state if not each.startswith((*CUSTOM, *NAMED))]
     if len(built_in) > 1:
         raise PipelineError(
             f"emit=changes: Spark cannot update {len(built_in)} operators with state one behind "

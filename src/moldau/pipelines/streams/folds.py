@@ -14,7 +14,7 @@ from moldau.pipelines.errors import PipelineError
 Kept = tuple[Any, ...]
 
 # More digits than Spark's largest decimals have, so that no sum of a batch is rounded.
-_SUMS: Final = Context(prec=76, rounding=ROUND_HALF_UP)
+SUMS: Final = Context(prec=76, rounding=ROUND_HALF_UP)
 # Spark divides with one digit more than a result can have, and rounds that a second time.
 _QUOTIENTS: Final = Context(prec=39, rounding=ROUND_HALF_UP)
 _LONG_MAX: Final = 2**63 - 1
@@ -63,8 +63,13 @@ class Sum(Fold):
         """Add these, too."""
         if not values:
             return kept
-        with localcontext(_SUMS):
+        with localcontext(SUMS):
             total = sum(values) if kept[0] is None else sum(values, kept[0])
+        self.check(total)
+        return (total,)
+
+    def check(self, total: Any) -> None:
+        """Raise if the result's type has no place for a sum."""
         match total:
             case int():
                 has_place = -_LONG_MAX - 1 <= total <= _LONG_MAX
@@ -74,7 +79,6 @@ class Sum(Fold):
                 has_place = True
         if not has_place:
             raise PipelineError(f"{self.what}: {total} is too large for the result's type")
-        return (total,)
 
     def result(self, kept: Kept) -> Any:
         """Return the sum."""
@@ -102,7 +106,7 @@ class Average(Fold):
         if self.scale is None:
             return total / count
         mean = _QUOTIENTS.divide(total, Decimal(count))
-        return mean.quantize(Decimal(1).scaleb(-self.scale), context=_SUMS)
+        return mean.quantize(Decimal(1).scaleb(-self.scale), context=SUMS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Headers of the records that a query writes, from columns of its rows."""
+"""HeaderColumns of the records that a query writes, from columns of its rows."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -12,14 +12,14 @@ from moldau.pipelines.errors import OptionError
 from moldau.pipelines.streams.tables import column
 from moldau.pipelines.supervision.failures import failure_of
 
-Headers: TypeAlias = Mapping[str, str | Column]
+HeaderColumns: TypeAlias = Mapping[str, str | Column]
 """What each header is: a column by its name, or an expression of columns."""
 
 HEADERS: Final = "headers"
 """What the sink calls their column."""
 
 
-def header_column(rows: DataFrame, headers: Headers) -> Column:
+def header_column(rows: DataFrame, headers: HeaderColumns) -> Column:
     """Return the sink's column of headers, in this order; an error names one that cannot be."""
     pairs = []
     for name, given in headers.items():

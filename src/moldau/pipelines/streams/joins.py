@@ -10,10 +10,20 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZT
 
 from moldau.pipelines.decoding.key_columns import key_column
 from moldau.pipelines.errors import OptionError, PipelineError
+from moldau.pipelines.streams.foreign_joins import ForeignJoinedTable
 from moldau.pipelines.streams.latest_record import LatestRecord
 from moldau.pipelines.streams.packing import pack, unpack
 from moldau.pipelines.streams.table_joins import JoinedTable
-from moldau.pipelines.streams.tables import KEY, PLACE, PLACE_TYPE, ROW, Table, check_names, column
+from moldau.pipelines.streams.tables import (
+    KEY,
+    PLACE,
+    PLACE_TYPE,
+    ROW,
+    Table,
+    check_key,
+    check_names,
+    column,
+)
 
 StreamJoin = Literal["inner", "left"]
 
@@ -37,9 +47,10 @@ def join(
     """Join a stream with a table, which is a stream, or a table with a table, which is a table."""
     match left, right:
         case Table(), Table():
-            if on is not None:
-                raise OptionError(f"on={on}: tables are joined by their keys; leave it out")
-            return JoinedTable(left, right, how)
+            names = [on] if isinstance(on, str) else on
+            if names is None or list(names) == left.key.names:
+                return JoinedTable(left, right, how)
+            return ForeignJoinedTable(left, right, names, how)
         case DataFrame(), Table():
             return join_stream(left, right, on=on, how=how, late=late)
         case DataFrame(), DataFrame():
@@ -71,7 +82,7 @@ def join_stream(
     if not stream.isStreaming:
         raise PipelineError("join: the left side is a batch; join it with table.snapshot()")
     names = [on] if isinstance(on, str) else list(on or table.key.names)
-    _check_key(stream.schema, names, table.key)
+    check_key(stream.schema, names, table.key, "stream")
     check_names("join", stream.columns, table.value.names)
     event = find_event_time(stream.schema) if late == "drop" else None
     event_type = event.dataType if event else TimestampType()
@@ -121,7 +132,7 @@ class StreamJoiner(StatefulProcessor):
         timerValues: Any,  # noqa: ARG002, N803 - Spark's name
     ) -> Iterator[Row]:
         """Apply the table's records of one key, then yield the stream's rows."""
-        latest = LatestRecord()
+        latest = LatestRecord[str]()
         waiting = []
         for row in rows:
             if row[PLACE] is None:
@@ -134,7 +145,7 @@ class StreamJoiner(StatefulProcessor):
         for row in waiting:
             yield Row(**{EVENT: row[EVENT], ROW: row[ROW], TABLE_ROW: table_row})
 
-    def _apply(self, latest: LatestRecord) -> str | None:
+    def _apply(self, latest: LatestRecord[str]) -> str | None:
         if not latest:
             found = self._state.get()
             return found[0] if found else None
@@ -173,23 +184,6 @@ def _packed_stream(
         pack(F.struct(*map(column, stream.columns))).alias(ROW),
         (column(event.name) if event else F.lit(None).cast("timestamp")).alias(EVENT),
     )
-
-
-def _check_key(schema: StructType, names: Sequence[str], key: StructType) -> None:
-    if len(names) != len(key.names):
-        raise OptionError(
-            f"on={', '.join(names)}: the table's key has {len(key.names)} columns, "
-            f"{', '.join(key.names)}"
-        )
-    for name, field in zip(names, key.fields, strict=True):
-        if name not in schema.names:
-            raise OptionError(f"on={name}: the stream has {', '.join(schema.names)}")
-        found, wanted = schema[name].dataType, field.dataType
-        if found != wanted:
-            raise OptionError(
-                f"on={name}: the stream's is {found.simpleString()}, the table's "
-                f"{wanted.simpleString()}; cast the stream's"
-            )
 
 
 def _field(struct: str, name: str) -> Column:

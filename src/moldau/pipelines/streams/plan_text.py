@@ -19,6 +19,11 @@ KEYED: Final = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Join"
 CUSTOM: Final = ("TransformWithState", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState")
 KEPT: Final = "kept by app.aggregate: "
 """What the name of an operator of our own begins with: behind it is what it keeps."""
+GROUPS: Final = "groups of a table: "
+"""What the name of an aggregate over a table begins with."""
+SLIDING: Final = "sliding windows: "
+"""What the name of an aggregate in sliding windows begins with."""
+NAMED: Final = (KEPT, GROUPS, SLIDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +124,13 @@ def _grouping(node: _Node) -> str:
 
 def _find_kept(nodes: list[_Node], place: int) -> str | None:
     """Return what an operator of ours says that it keeps: in the name that is given to it."""
-    above = nodes[place - 1] if place else None
-    if above is None or above.name != "SubqueryAlias":
-        return None
-    name = above.rest.strip(" `")
+    name = _name(nodes, place)
     return name.removeprefix(KEPT) if name.startswith(KEPT) else None
+
+
+def _name(nodes: list[_Node], place: int) -> str:
+    above = nodes[place - 1] if place else None
+    return above.rest.strip(" `") if above and above.name == "SubqueryAlias" else ""
 
 
 def _signature(nodes: list[_Node], place: int) -> str:
@@ -131,4 +138,5 @@ def _signature(nodes: list[_Node], place: int) -> str:
     node = nodes[place]
     # What an operator of the user's own keeps, Spark compares by itself.
     rest = _PASSING.sub("", node.rest) if node.name in KEYED else ""
-    return _find_kept(nodes, place) or f"{node.name}{rest}"
+    name = _name(nodes, place)
+    return name.removeprefix(KEPT) if name.startswith(NAMED) else f"{node.name}{rest}"

@@ -18,9 +18,11 @@ from moldau.pipelines.streams.tables import (
     PLACE,
     ROW,
     VALUE,
+    ComputedTable,
     Table,
     check_names,
     column,
+    nowhere,
 )
 
 TableJoin = Literal["inner", "left", "outer"]
@@ -34,7 +36,7 @@ STATE: Final = StructType([StructField(LEFT, StringType()), StructField(RIGHT, S
 OUTPUT: Final = StructType([StructField(KEY, BinaryType()), *STATE.fields])
 
 
-class JoinedTable(Table):
+class JoinedTable(ComputedTable):
     """A table of two: a row where both have one, or the left one has, or either."""
 
     def __init__(self, left: Table, right: Table, how: str) -> None:
@@ -59,14 +61,6 @@ class JoinedTable(Table):
         right = self._right.snapshot().toDF(*self.key.names, *self._right.value.names)
         return self._left.snapshot().join(right, self.key.names, self._how)
 
-    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
-        """Refuse: no topic has this table."""
-        del server
-        raise PipelineError(
-            f"get({key!r}): this join is in no topic; write it to one by app.to, and get it from "
-            "the table of that topic"
-        )
-
     def changed_rows(self) -> DataFrame:
         """Return a stream of the joined rows that have changed, at most one of a key in a batch."""
         left = self._left.packed_changes().withColumn(IS_RIGHT, F.lit(False))  # noqa: FBT003
@@ -74,24 +68,20 @@ class JoinedTable(Table):
         right = right.withColumn(IS_RIGHT, F.lit(True))  # noqa: FBT003
         joined = left.unionAll(right).groupBy(KEY)
         changed = joined.transformWithState(TableJoiner(self._how), OUTPUT, "append", "none")
-        rows = unpack(changed, {LEFT: self._left.value, RIGHT: self._right.value})
-        fields = [
-            column(side)[name].alias(name)
-            for side, table in ((LEFT, self._left), (RIGHT, self._right))
-            for name in table.value.names
-        ]
-        is_there = column(LEFT).isNotNull() | column(RIGHT).isNotNull()
-        # A key is there once in a batch, so that it needs no order.
-        nowhere = F.struct(
-            F.lit(0).alias("partition"),
-            F.lit(0).cast("bigint").alias("offset"),
-            F.lit(0).cast("bigint").alias("timestamp_us"),
-        )
-        return rows.select(
-            *key_fields(column(KEY), self.key),
-            nowhere.alias(PLACE),
-            F.when(is_there, F.struct(*fields)).alias(VALUE),
-        )
+        return opened_rows(changed, self._left, self._right)
+
+
+def opened_rows(changed: DataFrame, left: Table, right: Table) -> DataFrame:
+    """Return changed rows of a join by the left table's key, of both sides as texts."""
+    rows = unpack(changed, {LEFT: left.value, RIGHT: right.value})
+    fields = [
+        column(side)[name].alias(name)
+        for side, table in ((LEFT, left), (RIGHT, right))
+        for name in table.value.names
+    ]
+    is_there = column(LEFT).isNotNull() | column(RIGHT).isNotNull()
+    value = F.when(is_there, F.struct(*fields)).alias(VALUE)
+    return rows.select(*key_fields(column(KEY), left.key), nowhere(), value)
 
 
 class TableJoiner(StatefulProcessor):
@@ -111,7 +101,7 @@ class TableJoiner(StatefulProcessor):
         timerValues: Any,  # noqa: ARG002, N803 - Spark's name
     ) -> Iterator[Row]:
         """Apply both sides' records of one key, then yield what has changed."""
-        left, right = LatestRecord(), LatestRecord()
+        left, right = LatestRecord[str](), LatestRecord[str]()
         for row in rows:
             (right if row[IS_RIGHT] else left).see(row[PLACE], row[ROW])
         found = self._state.get()

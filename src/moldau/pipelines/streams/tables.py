@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, StructType
 
 from moldau.pipelines.decoding.key_columns import KEY_JSON, key_column
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import OptionError, PipelineError
 from moldau.pipelines.streams.declared import Source
 from moldau.pipelines.streams.lookup import Lookup
 from moldau.pipelines.streams.packing import pack
@@ -88,6 +88,18 @@ class Table(ABC):
 
     def _keys(self) -> list[Column]:
         return [column(name) for name in self.key.names]
+
+
+class ComputedTable(Table):
+    """A table that is computed of others, and is in no topic."""
+
+    def get(self, key: object, *, server: str | None = None) -> dict[str, Any] | None:
+        """Refuse: no topic has this table."""
+        del server
+        raise PipelineError(
+            f"get({key!r}): this table is in no topic; write it to one by app.to, and get it from "
+            "the table of that topic"
+        )
 
 
 class TopicTable(Table):
@@ -177,6 +189,32 @@ class TopicTable(Table):
         fields = [value] if names is None else [value[name].alias(name) for name in names]
         added = [F.col(name).alias(f"_{name}") for name in self._metadata]
         return F.when(value.isNotNull(), F.struct(*fields, *added))
+
+
+def nowhere() -> Column:
+    """Return the place of rows that no record has: a key is there once in a batch, in no order."""
+    zero = F.lit(0).cast("bigint")
+    return F.struct(
+        F.lit(0).alias("partition"), zero.alias("offset"), zero.alias("timestamp_us")
+    ).alias(PLACE)
+
+
+def check_key(schema: StructType, names: Sequence[str], key: StructType, whose: str) -> None:
+    """Refuse columns that are not the key of a table that is joined."""
+    if len(names) != len(key.names):
+        raise OptionError(
+            f"on={', '.join(names)}: the table's key has {len(key.names)} columns, "
+            f"{', '.join(key.names)}"
+        )
+    for name, field in zip(names, key.fields, strict=True):
+        if name not in schema.names:
+            raise OptionError(f"on={name}: the {whose} has {', '.join(schema.names)}")
+        found, wanted = schema[name].dataType, field.dataType
+        if found != wanted:
+            raise OptionError(
+                f"on={name}: the {whose}'s is {found.simpleString()}, the table's "
+                f"{wanted.simpleString()}; cast the {whose}'s"
+            )
 
 
 def check_names(where: str, taken: Sequence[str], added: Sequence[str]) -> None:

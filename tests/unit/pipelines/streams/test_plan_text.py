@@ -1,5 +1,6 @@
 """What is read out of Spark's explanations, on texts that Spark has given."""
 
+from moldau.pipelines.streams.emitting import choose_emit
 from moldau.pipelines.streams.plan_text import read_plan
 
 RELATION = (
@@ -115,6 +116,20 @@ def test_an_aggregate_that_forgets() -> None:
     assert other.state == ("TransformWithStateInPySpark",)
     assert other.kept == ()
     assert not other.goes_by_clock
+
+
+def test_an_aggregate_over_a_table() -> None:
+    groups = "groups of a table: count(*): bigint by city: string"
+    plan = read_plan(
+        explained(
+            f"~SubqueryAlias `{groups}`",
+            "+- ~TransformWithStateInPySpark f(a#0)#2, 1, [a#3], Append, NoTime, row",
+            "   +- " + RELATION.format("t"),
+        )
+    )
+    assert plan.state == (groups,)
+    assert plan.kept == ()
+    assert choose_emit(plan, None) == ("final", "append")
 
 
 def test_rows_that_nothing_is_kept_of() -> None:

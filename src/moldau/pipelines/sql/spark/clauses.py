@@ -171,7 +171,7 @@ def _pair_of(
     """Return a column of the table's key, and what it is to be equal to."""
     if not isinstance(part, exp.EQ):
         return None
-    ends = [_column_of(each, [side, *before]) for each in (part.left, part.right)]
+    ends = [column_of(each, [side, *before]) for each in (part.left, part.right)]
     for own, other in (ends, ends[::-1]):
         if own is None or other is None or own[0] is not side or other[0] is side:
             continue
@@ -181,7 +181,8 @@ def _pair_of(
     return None
 
 
-def _column_of(node: exp.Expr, sides: Sequence[Side]) -> tuple[Side, str] | None:
+def column_of(node: exp.Expr, sides: Sequence[Side]) -> tuple[Side, str] | None:
+    """Return the side's column that an expression is, None if it is something else."""
     bare = node.unnest()
     if not isinstance(bare, exp.Column) or bare.args.get("db"):
         return None

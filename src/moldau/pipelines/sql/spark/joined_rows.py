@@ -37,10 +37,8 @@ def join_tables(app: App, clause: FromClause, options: Mapping[str, Mapping[str,
     for join in clause.joins:
         wanted = [(clause.first, key.name) for key in clause.first.relation.keys]
         if sorted(join.on, key=_place) != sorted(wanted, key=_place):
-            raise PipelineError(
-                f"JOIN {join.side.called}: tables are joined by their keys, "
-                f"{_listed(clause.first)} and {_listed(join.side)}; each has to be equal to one"
-            )
+            joined = _join_foreign(app, joined, sides[join.side], join)
+            continue
         right = sides[join.side].with_key_order([join.on.index(each) for each in wanted])
         types = {each.name: each.dataType for each in joined.key}
         _check_types(join, types, right.key)
@@ -67,8 +65,16 @@ def _place(column_of: tuple[Side, str]) -> tuple[int, str]:
     return column_of[0].place, column_of[1]
 
 
-def _listed(side: Side) -> str:
-    return ", ".join(f"{side.called}.{key.name}" for key in side.relation.keys)
+def _join_foreign(app: App, joined: Table, right: Table, join: TableJoinClause) -> Table:
+    """Return tables joined by columns of those before that are the key of the next one."""
+    if join.how == "outer":
+        raise PipelineError(
+            f"FULL JOIN {join.side.called}: by columns that are not the whole key, of tables there "
+            "are JOIN and LEFT JOIN, as the key is that of the table behind FROM"
+        )
+    on = [flat_name(side.place, name) for side, name in join.on]
+    _check_types(join, {name: joined.value[name].dataType for name in on}, right.key)
+    return app.join(joined, right, on=on, how=join.how)
 
 
 def _check_types(join: TableJoinClause, found: dict[str, DataType], key: StructType) -> None:

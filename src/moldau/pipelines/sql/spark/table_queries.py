@@ -1,27 +1,28 @@
 """A SELECT over tables is a table: rows that it does not choose any more are deleted."""
 
 from collections.abc import Mapping
-from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from sqlglot import exp
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.queries import SelectQuery
+from moldau.pipelines.sql.spark.changed_sides import (
+    CHANGE,
+    CHOSEN,
+    as_table,
+    change_of,
+    only_chosen,
+    shown_names,
+)
 from moldau.pipelines.sql.spark.clauses import FromClause, select_of
 from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.joined_rows import join_tables, side_structs, value_fields
-from moldau.pipelines.sql.spark.results import Chosen, grouping_of
+from moldau.pipelines.sql.spark.results import Chosen
 from moldau.pipelines.sql.spark.running import run_sql
-from moldau.pipelines.sql.spark.sides import HIDDEN, ViewNames
+from moldau.pipelines.sql.spark.sides import ViewNames
+from moldau.pipelines.sql.spark.table_groups import is_grouped, select_groups
 from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
 from moldau.pipelines.streams.app import App
-from moldau.pipelines.streams.tables import PLACE, VALUE, Table, column
-
-CHANGE: Final = f"{HIDDEN}change"
-"""What is kept of a changed row beside its columns: the key, the place, whether it is there."""
-IS_ROW: Final = "is_row"
-CHOSEN: Final = f"{HIDDEN}is_chosen"
 
 
 def select_table(
@@ -31,29 +32,29 @@ def select_table(
     options: Mapping[str, Mapping[str, str]],
 ) -> tuple[DerivedTable, tuple[str, ...]]:
     """Return the table that a SELECT over tables gives, and the columns of its rows."""
-    _check_shape(query, clause)
-    table = join_tables(app, clause, {} if clause.joins else options)
+    select = select_of(query)
+    assert select is not None
+    _check_shape(select, clause)
+    table = join_tables(app, clause, {} if clause.joins or is_grouped(select) else options)
     parts = take_apart(query.render(ViewNames(clause.sides)))
     source = joined_source(clause.sides)
-    rows = _with_sides(table, clause)
+    sides = side_structs(clause.sides, value_fields)
+    rows = table.changed_rows().select(change_of(table), *sides)
     if parts.where is not None:
         # What is chosen is computed only where the condition holds: `1 / a` may be an error.
         is_chosen = f"coalesce(({parts.where}), false)"
         text = f"SELECT {JOINED}.*, {is_chosen} AS {CHOSEN} FROM {source} {parts.laterals}"
-        rows = _only_chosen(run_sql(app.spark, text, {JOINED: rows}), clause)
+        rows = only_chosen(run_sql(app.spark, text, {JOINED: rows}))
+    if is_grouped(select):
+        return select_groups(app, select, clause, parts, rows)
     result = run_sql(app.spark, parts.over(source, CHANGE), {JOINED: rows})
-    return _as_table(result, query, clause)
+    names = shown_names(result.columns)
+    keys = _key_names(clause, Chosen(select, clause.sides, names))
+    return as_table(result, keys), names
 
 
-def _check_shape(query: SelectQuery, clause: FromClause) -> None:
-    select = select_of(query)
-    assert select is not None
+def _check_shape(select: exp.Select, clause: FromClause) -> None:
     name = clause.first.relation.name
-    if grouping_of(select) or select.args.get("having"):
-        raise PipelineError(
-            f"{name} is a table: an aggregate over a table would have to take back what a row "
-            "has added when it changes, and cannot; aggregate the stream that the table comes of"
-        )
     for word in ("distinct", "order", "limit", "laterals"):
         if select.args.get(word):
             raise PipelineError(
@@ -62,51 +63,17 @@ def _check_shape(query: SelectQuery, clause: FromClause) -> None:
             )
 
 
-def _with_sides(table: Table, clause: FromClause) -> DataFrame:
-    keys = [column(each).alias(f"k{place}") for place, each in enumerate(table.key.names)]
-    is_row = column(VALUE).isNotNull().alias(IS_ROW)
-    change = F.struct(*keys, column(PLACE).alias("place"), is_row).alias(CHANGE)
-    return table.changed_rows().select(change, *side_structs(clause.sides, value_fields))
-
-
-def _only_chosen(rows: DataFrame, clause: FromClause) -> DataFrame:
-    is_row = column(CHANGE)[IS_ROW] & column(CHOSEN)
-    change = column(CHANGE).withField(IS_ROW, is_row).alias(CHANGE)
-    sides = [F.when(is_row, column(each.view)).alias(each.view) for each in clause.sides]
-    return rows.select(change, *sides)
-
-
-def _as_table(
-    result: DataFrame, query: SelectQuery, clause: FromClause
-) -> tuple[DerivedTable, tuple[str, ...]]:
-    # `*` brings hidden columns, also the one that is added: the last one is that.
-    places = [f"c{place}" for place in range(len(result.columns))]
-    by_place = result.toDF(*places)
-    shown = {
-        name: column(place)
-        for name, place in zip(result.columns, places, strict=True)
-        if not name.startswith(HIDDEN)
-    }
-    if len(shown) < sum(not name.startswith(HIDDEN) for name in result.columns):
-        raise PipelineError(_twice(result.columns))
-    change = column(places[-1])
-    select = select_of(query)
-    assert select is not None
-    chosen = Chosen(select, clause.sides, tuple(shown))
-    keys: dict[str, Column] = {}
-    for place, key in enumerate(clause.first.relation.keys):
+def _key_names(clause: FromClause, chosen: Chosen) -> list[str]:
+    """Return what the columns of the key are called in the result."""
+    names = []
+    for key in clause.first.relation.keys:
         name = _key_name(chosen, clause, key.name)
         if name is None:
             raise PipelineError(
                 f"{clause.first.called}.{key.name} is the table's key, so select it too"
             )
-        keys[name] = change[f"k{place}"].alias(name)
-    row = F.struct(*(each.alias(name) for name, each in shown.items()))
-    value = F.when(change[IS_ROW], row).alias(VALUE)
-    # The key's columns are in the order of the result, as everybody else has them.
-    ordered = [keys[name] for name in shown if name in keys]
-    rows = by_place.select(*ordered, change["place"].alias(PLACE), value)
-    return DerivedTable(rows), tuple(shown)
+        names.append(name)
+    return names
 
 
 def _key_name(chosen: Chosen, clause: FromClause, key: str) -> str | None:
@@ -117,8 +84,3 @@ def _key_name(chosen: Chosen, clause: FromClause, key: str) -> str | None:
         equal += [(join.side, own.name) for own, other in pairs if other == (clause.first, key)]
     names = (chosen.column(side, name) for side, name in equal)
     return next((name for name in names if name is not None), None)
-
-
-def _twice(names: list[str]) -> str:
-    name = next(each for each in names if names.count(each) > 1)
-    return f"there are two columns {name}: call one something else, with AS"

@@ -1,6 +1,6 @@
 """A query's text with another FROM, and without its WHERE: what is around them stays as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,13 +69,13 @@ def joined_source(sides: Sequence[Side]) -> str:
     The view has a struct for each side. Generated columns have a qualifier of their own, so that
     Spark finds `o.id`, and `id` where only one side has it, as in a join.
     """
-    views = []
-    for side in sides:
-        names = ", ".join(quote_always(name) for name in side.column_names)
-        views.append(
-            f"LATERAL VIEW inline(array({side.view})) {quote_always(side.called)} AS {names}"
-        )
-    return f"{JOINED} {' '.join(views)}"
+    return " ".join([JOINED, *(side_columns(side, side.column_names) for side in sides)])
+
+
+def side_columns(side: Side, names: Iterable[str]) -> str:
+    """Return a part of FROM with columns of a side's struct."""
+    listed = ", ".join(map(quote_always, names))
+    return f"LATERAL VIEW inline(array({side.view})) {quote_always(side.called)} AS {listed}"
 
 
 def quote_always(name: str) -> str:

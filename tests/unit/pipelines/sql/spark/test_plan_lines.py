@@ -9,6 +9,15 @@ def test_a_filter_keeps_nothing() -> None:
     assert describe_plan(plan, "append") == "Spark reads orders, as they grow\nState: none"
 
 
+def test_groups_of_joined_tables() -> None:
+    custom = "TransformWithStateInPySpark"
+    state = ("groups of a table: sum(n)", "groups of a table: what each row adds", custom, custom)
+    plan = SparkPlan(("orders", "users"), state, (), updates=False)
+    assert describe_plan(plan, "append").splitlines()[1] == (
+        "State: the groups, and what each row has added to its own, the joined tables"
+    )
+
+
 def test_what_is_kept_and_when_it_is_told() -> None:
     state = ("Aggregate [window]", "TransformWithStateInPySpark", "Join Inner")
     plan = SparkPlan(("orders", "users", "orders"), state, ("window#1-T10000ms",), updates=False)
