@@ -237,6 +237,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a cluster of several machines whose workers are killed",
+        ("tests/spark/test_cluster.py",),
+        {"MOLDAU_MACHINE_KILLS": "8"},
+        "pipelines",
+    ),
+    Proof(
         "SQL without Spark beside Spark",
         ("tests/spark/test_sql_generated.py",),
         {"MOLDAU_SQL_STATEMENTS": "5000"},
