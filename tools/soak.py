@@ -243,6 +243,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a big topic through source, windows and sink",
+        ("tests/spark/test_big_topic.py",),
+        {"MOLDAU_BIG_RECORDS": "5000000"},
+        "pipelines",
+    ),
+    Proof(
         "SQL without Spark beside Spark",
         ("tests/spark/test_sql_generated.py",),
         {"MOLDAU_SQL_STATEMENTS": "5000"},
