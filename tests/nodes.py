@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 
 READY = "ready "
 STOP_SECONDS_MAX = 30
@@ -11,13 +12,13 @@ MOLDAU = (sys.executable, "-m", "moldau.cli")
 
 
 class RunningNode:
-    """A process that has said `ready`."""
+    """A process that has said `ready`; `program` goes before its command."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, program: Sequence[str] = ()) -> None:
         # A pipe that nobody reads would fill up, and stop a node that has much to log.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed when it has ended
         self.process = subprocess.Popen(
-            [*MOLDAU, "start", "--port", "0", *arguments],
+            [*program, *MOLDAU, "start", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,

@@ -237,6 +237,18 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "a cluster of several machines whose workers are killed",
+        ("tests/spark/test_cluster.py",),
+        {"MOLDAU_MACHINE_KILLS": "8"},
+        "pipelines",
+    ),
+    Proof(
+        "a big topic through source, windows and sink",
+        ("tests/spark/test_big_topic.py",),
+        {"MOLDAU_BIG_RECORDS": "5000000"},
+        "pipelines",
+    ),
+    Proof(
         "SQL without Spark beside Spark",
         ("tests/spark/test_sql_generated.py",),
         {"MOLDAU_SQL_STATEMENTS": "5000"},

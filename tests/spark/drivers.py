@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,14 +15,19 @@ SECONDS_MAX = 600
 
 
 class Driver:
-    """A module that runs as a program; with `with`, nothing of it is left at the end."""
+    """A module that runs as a program; with `with`, nothing of it is left at the end.
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    `program` goes before its command, `variables` are its own of the environment.
+    """
+
+    def __init__(
+        self, module: str, *arguments: str, program: Sequence[str] = (), **variables: str
+    ) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed at the end
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [*program, sys.executable, "-m", module, *arguments],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
             start_new_session=True,
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
@@ -40,6 +46,11 @@ class Driver:
         self._errors.close()
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
         return self._process.poll() is None
@@ -47,6 +58,11 @@ class Driver:
     def wait(self) -> int:
         """Wait for its end; return its exit code, a signal's negative."""
         return self._process.wait(SECONDS_MAX)
+
+    def stop(self) -> int:
+        """Have it end in good order; return its exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait()
 
     def kill(self) -> None:
         """End it with -9, and all that it has started."""

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Final, Literal
 
 from moldau import Admin, Producer, TopicPartition
-from moldau.testing.broker import Broker
+from tests.spark.queries import Broker
 from tests.spark.reading import read
 
 BATCH_RECORDS: Final = 200
@@ -29,8 +29,9 @@ class OrderTotals:
         self.servers = broker.bootstrap_servers
         self.source = topic
         self.target = f"{topic}-totals"
-        for name in (self.source, self.target):
-            broker.create_topic(name, partitions=PARTITIONS)
+        with Admin(self.servers) as admin:
+            for name in (self.source, self.target):
+                admin.create_topic(name, partitions=PARTITIONS)
         self._chance = random.Random(seed)
         self._now = START
         self._totals: Counter[str] = Counter()

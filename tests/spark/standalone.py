@@ -1,9 +1,9 @@
-"""A standalone Spark cluster on loopback: a master and two workers, each a process of its own."""
+"""A standalone Spark cluster: a master and workers, each a process of its own."""
 
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -24,34 +24,51 @@ START_SECONDS_MAX = 120
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Run a cluster, with its logs and work in `folder`; yield the URL of its master."""
-    use_java()
+    """Run a cluster on loopback, with logs and work in `folder`; yield the URL of its master."""
     with ExitStack() as stack:
-        log = stack.enter_context(_daemon(folder / "master", MASTER, "--webui-port", "0"))
-        # The master chose the port, and says so.
-        url = _wait(lambda: _find_word(log, f"spark://{HOST}:"), log)
-        options = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        url = stack.enter_context(run_master(folder / "master"))
         for number in range(WORKERS):
-            work = folder / f"worker-{number}"
-            stack.enter_context(_daemon(work, WORKER, *options, "--work-dir", str(work), url))
-        _wait(lambda: log.read_text().count("Registering worker") == WORKERS or None, log)
+            stack.enter_context(run_worker(folder / f"worker-{number}", url))
         yield url
 
 
 @contextmanager
-def _daemon(folder: Path, main: str, *options: str) -> Iterator[Path]:
+def run_master(folder: Path, host: str = HOST, program: Sequence[str] = ()) -> Iterator[str]:
+    """Run a master and yield its URL; `program` goes before its command."""
+    options = ("--webui-port", "0")
+    with _daemon(folder, host, program, MASTER, *options) as log:
+        # The master chose the port, and says so.
+        yield _wait(lambda: _find_word(log, f"spark://{host}:"), log)
+
+
+@contextmanager
+def run_worker(
+    folder: Path, url: str, host: str = HOST, program: Sequence[str] = ()
+) -> Iterator[None]:
+    """Run a worker of a master's, with one core."""
+    options = ("--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(folder))
+    with _daemon(folder, host, program, WORKER, *options, url) as log:
+        _wait(lambda: "Successfully registered with master" in log.read_text() or None, log)
+        yield
+
+
+@contextmanager
+def _daemon(
+    folder: Path, host: str, program: Sequence[str], main: str, *options: str
+) -> Iterator[Path]:
+    use_java()
     folder.mkdir(parents=True)
     log = folder / "log"
-    command = [str(Path(_find_spark_home(), "bin/spark-class")), main]
+    command = [*program, str(Path(_find_spark_home(), "bin/spark-class")), main]
     # `spark-class` becomes the Java process, so that its id is the one to stop.
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [*command, "--host", HOST, "--port", "0", *options],
+            [*command, "--host", host, "--port", "0", *options],
             stdout=out,
             stderr=subprocess.STDOUT,
             env=os.environ
             | {
-                "SPARK_LOCAL_IP": HOST,
+                "SPARK_LOCAL_IP": host,
                 "SPARK_DAEMON_MEMORY": "512m",
                 "SPARK_DAEMON_JAVA_OPTS": spark_options(),
             },

@@ -1,19 +1,29 @@
 """On a cluster, on Spark Connect and on the oldest PySpark: read, written, counted by an app."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pyspark
 import pytest
 
 from moldau.pipelines.java import use_java
+from moldau.pipelines.sql.serving.http_client import ServerClient
 from moldau.testing.broker import Broker
+from tests.served import SQL_SERVER, served
 from tests.spark.own_process import run_program
 from tests.spark.queries import fill
 from tests.spark.reading import open_transactions, read_values
 from tests.spark.standalone import standalone_cluster
 from tools.peers import OLDER_SPARK, older_python
 
+SECONDS_MAX = 600
+SQL = """
+CREATE STREAM texts (text STRING) WITH (topic='TOPIC', format='string');
+CREATE TABLE ns WITH (topic='TOPIC-ns') AS
+  SELECT substr(text, 1, 1) AS letter, count(*) AS n FROM texts GROUP BY substr(text, 1, 1);
+"""
 CLASSIC = "pyspark.sql.session"
 CONNECT = "pyspark.sql.connect.session"
 
@@ -52,6 +62,32 @@ def test_a_standalone_cluster(broker: Broker, topic: str, tmp_path: Path) -> Non
     with standalone_cluster(tmp_path) as master:
         found = check_on(master, broker, topic, tmp_path)
     assert found == {"session": CLASSIC, "version": pyspark.__version__}
+
+
+@pytest.mark.soak
+def test_a_sql_server_on_a_standalone_cluster(
+    broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = os.environ["SPARK_SUBMIT_OPTS"]
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.sql.shuffle.partitions 2\nspark.executor.extraJavaOptions {options}\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    words = (*SQL_SERVER, broker.bootstrap_servers, "--service", "cluster")
+    with standalone_cluster(tmp_path) as master:
+        places = ("--master", master, "--checkpoints", f"file://{tmp_path}/sql")
+        with served(*words, *places, folder=tmp_path) as server:
+            client = ServerClient(server.address)
+            list(client.execute(SQL.replace("TOPIC", topic)))
+            counts = {("0", 100), ("1", 100)}
+            deadline = time.monotonic() + SECONDS_MAX
+            while {tuple(row) for row in rows_of(client, "SELECT letter, n FROM ns")} != counts:
+                assert time.monotonic() < deadline, rows_of(client, "SHOW QUERIES")
+                time.sleep(1)
+
+
+def rows_of(client: ServerClient, text: str) -> list[list[object]]:
+    return [each["row"] for each in client.execute(text) if "row" in each]
 
 
 def test_spark_connect(broker: Broker, topic: str, tmp_path: Path) -> None:
