@@ -259,6 +259,7 @@ PROOFS = (
         (
             "tests/spark/test_table_aggregates.py::test_groups_and_types_are_those_of_a_batch",
             "tests/spark/test_foreign_joins.py::test_rows_are_those_of_a_batch",
+            "tests/spark/test_sql_groups.py",
         ),
         {"MOLDAU_TABLE_BATCHES": "50"},
         "pipelines",

@@ -1,4 +1,4 @@
-"""HeaderColumns that an app writes, as clients of others read them."""
+"""Headers that an app writes, as clients of others read them."""
 
 from collections.abc import Callable
 

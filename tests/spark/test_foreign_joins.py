@@ -19,7 +19,7 @@ from tests.spark.tables import World, put
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "4"))
+BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "3"))
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])

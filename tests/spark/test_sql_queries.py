@@ -246,6 +246,7 @@ def test_groups_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
       GROUP BY u.city;
     CREATE TABLE crowds AS SELECT upper(city) AS `where`, max(name) last, concat('>', min(name))
       FROM users GROUP BY 1 HAVING count(*) > 1 AND last <> 'Zoe';
+    CREATE TABLE cities AS SELECT city FROM users GROUP BY city;
     """
     with pipeline(file(text)) as t:
         t.send("users", [
@@ -274,6 +275,12 @@ def test_groups_of_tables(pipeline: Start, file: Callable[[str], str]) -> None:
             (b"brno", {"city": "brno", "people": 2, "score": 14.0}),
         ]
         assert t.rows("crowds")[1:] == [None]
+        records = [(record.key, record.value) for record in t.records("cities")]
+        assert sorted(records[:2]) == [
+            (b"Brno", b'{"city":"Brno"}'),
+            (b"brno", b'{"city":"brno"}'),
+        ]
+        assert records[2:] == [(b"Brno", None)]
 
 
 def test_tables_by_foreign_keys(pipeline: Start, file: Callable[[str], str]) -> None:

@@ -1,4 +1,4 @@
-"""HeaderColumns of the records that a query writes, from columns of its rows."""
+"""Headers of the records that a query writes, from columns of its rows."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias

@@ -21,6 +21,7 @@ from moldau.pipelines.sql.spark.changed_sides import (
 from moldau.pipelines.sql.spark.clauses import FromClause, column_of
 from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.grouped_texts import (
+    AggregateCall,
     GroupedTexts,
     call_column,
     check_functions,
@@ -64,6 +65,9 @@ def select_groups(
     places = [names.index(key) for key in keys]
     plain = _plain_columns(chosen, places)
     texts = take_out_aggregates(parts, select, [name.lower() for _, name in plain.values()])
+    if not texts.calls:
+        # Groups alone are there or not: of this nothing ever changes.
+        texts.column(AggregateCall("min", "true"))
     groups = [texts.items[place] for place in places]
     table = _aggregate(app, groups, texts, source, rows)
     for number, place in enumerate(places):
