@@ -59,7 +59,9 @@ async def fill(directory: str, count: int) -> None:
         partition = TopicPartition("idle", number)
         await store.create(partition, TOPIC_ID, LogConfig())
         data = bytearray(build_batch([Record(0, 0, b"key", b"v" * 100)]))
-        store.append(partition, data, validate(data), leader_epoch=LeaderEpoch(0))
+        log, now = store.get(partition), Instant(time.monotonic(), time.time_ns() // 1_000_000)
+        store.stage(partition, log, len(data), now)
+        log.append(data, validate(data), leader_epoch=LeaderEpoch(0), now=now)
         if number % 500 == 499:
             assert not store.write()
     assert await store.close()

@@ -10,6 +10,7 @@ from moldau.kernel.clock import Instant
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.errors import ErrorCode
+from moldau.replication.replica import LogWriter
 from moldau.replication.replicas import Replicas
 
 
@@ -61,7 +62,7 @@ def bare_broker(**texts: str) -> Broker:
         image=ClusterImage(),
         controller=NoController(),
         environment=StillEnvironment(),
-        replicas=Replicas(1, lambda _topic, _index: False),
+        replicas=Replicas(1, lambda _topic, _index: False, Mock(spec=LogWriter)),
         logs=Mock(spec=LogsPort),
         directories=Mock(spec=DirectoriesPort),
         loggers=Mock(spec=LoggersPort),

@@ -110,7 +110,11 @@ def batch_of(*values: bytes, key: bytes | None = None, **fields) -> bytearray:
 
 
 def append(store: LogStore, partition: TopicPartition, data: bytearray, **options) -> Appended:
-    return store.append(partition, data, validate(data), leader_epoch=LeaderEpoch(0), **options)
+    """Append as a replica does."""
+    log, moment = store.get(partition), options.pop("now", now())
+    epoch = options.pop("leader_epoch", LeaderEpoch(0))
+    store.stage(partition, log, len(data), moment)
+    return log.append(data, validate(data), leader_epoch=epoch, now=moment, **options)
 
 
 async def add(

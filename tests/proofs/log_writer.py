@@ -16,11 +16,11 @@ from moldau._native.records import Record
 from moldau.kernel.ids import LeaderEpoch, TopicPartition
 from moldau.log.errors import AppendError
 from moldau.log.partition import PartitionLog
-from moldau.records.batch import build_batch, validate
+from moldau.records.batch import build_batch
 from moldau.runtime.cleaner import CleanerSettings
 from moldau.runtime.log_store import LogStore, StoreSettings
 from tests.proofs.log_workload import CONFIGS, KEYS, PARTITIONS
-from tests.stores import TOPIC_ID, Broker, make_context, now
+from tests.stores import TOPIC_ID, Broker, append, make_context, now
 
 SETTINGS = StoreSettings(
     retention_check_interval_ms=20,
@@ -95,9 +95,7 @@ class Writer(Broker):
             value = b"%d.%d" % (self._seed, self._count) + b"." * self._random.randint(0, 900)
             records.append(Record(number, now().wall_ms, key, value))
         data = bytearray(build_batch(records, **self._producer(partition, len(records))))
-        appended = store.append(
-            partition, data, validate(data), leader_epoch=LeaderEpoch(self._seed)
-        )
+        appended = append(store, partition, data, leader_epoch=LeaderEpoch(self._seed))
         digest = hashlib.blake2b(data, digest_size=8).hexdigest()
         pairs = " ".join(
             f"{(record.key or b'').decode()}={(record.value or b'').decode().rstrip('.')}"

@@ -1,6 +1,7 @@
 """The log kernel: batches at a segment's end, and the search for one by its offset."""
 
 from array import array
+from collections.abc import Sequence
 from typing import final
 
 from moldau._native.records import Batch, RecordStats
@@ -22,9 +23,12 @@ class Ordinary:
         is_keyed: bool,
     ) -> None: ...
     def take(
-        self, checked: list[tuple[Batch, RecordStats]], is_client: bool, now_ms: int
+        self, checked: Sequence[tuple[Batch, RecordStats | None]], is_client: bool, now_ms: int
     ) -> list[Batch] | None:
-        """Return the batches if there is nothing to refuse or to change; None: look closer."""
+        """Return the batches if there is nothing to refuse or to change; None: look closer.
+
+        What has no stats is of the broker's own making, and right.
+        """
 
 def assign(
     data: bytearray | memoryview,

@@ -66,7 +66,7 @@ cdef class Ordinary:
         self.after_ms_max = after_ms_max
         self.is_keyed = is_keyed
 
-    def take(self, list checked not None, bint is_client, int64_t now_ms):
+    def take(self, checked not None, bint is_client, int64_t now_ms):
         cdef Batch batch
         cdef RecordStats stats
         cdef int64_t total = 0
@@ -79,16 +79,17 @@ cdef class Ordinary:
                 return None
             if batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
                 return None
-            if stats.max_timestamp != batch.max_timestamp:
-                return None
-            if stats.max_timestamp != NO_TIMESTAMP and (
-                stats.min_timestamp < 0
-                or stats.max_timestamp - now_ms > self.after_ms_max
-                or now_ms - stats.min_timestamp > self.before_ms_max
-            ):
-                return None
-            if self.is_keyed and stats.keyless_count:
-                return None
+            if stats is not None:
+                if stats.max_timestamp != batch.max_timestamp:
+                    return None
+                if stats.max_timestamp != NO_TIMESTAMP and (
+                    stats.min_timestamp < 0
+                    or stats.max_timestamp - now_ms > self.after_ms_max
+                    or now_ms - stats.min_timestamp > self.before_ms_max
+                ):
+                    return None
+                if self.is_keyed and stats.keyless_count:
+                    return None
             if is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0)):
                 return None
             batches.append(batch)

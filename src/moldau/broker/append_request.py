@@ -11,7 +11,6 @@ from moldau.broker.calls import Call
 from moldau.broker.internal_topics import ADMIN_CLIENT_ID, INTERNAL_TOPICS
 from moldau.broker.leaders import current_leader, find_endpoint
 from moldau.kernel.errors import CorruptBatchError, OffsetDeltaError, ProtocolError
-from moldau.kernel.ids import Offset
 from moldau.log.appender import Appended
 from moldau.log.errors import AppendError
 from moldau.log.validation import Checked, Writable
@@ -60,6 +59,7 @@ class AppendRequest:
         "_acks",
         "_broker",
         "_call",
+        "_is_settled",
         "_rows",
         "_timeout_ms",
         "_topics",
@@ -82,10 +82,12 @@ class AppendRequest:
         self.waiting: dict[Replica, int] = {}
         """Those that have not committed it yet, with the numbers of their rows."""
         self.has_errors = False
+        self._is_settled = False
         self.is_done = False
 
     def settle(self) -> None:
         """Answer, or park until what is appended is committed."""
+        self._is_settled = True
         if self.waiting:
             deadline = self._call.received.monotonic + self._timeout_ms / 1000
             self._broker.write_deadlines.add_if_left(deadline, self)
@@ -126,30 +128,21 @@ class AppendRequest:
             raise ReplicaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by brokers only"
             )
-        if acks == ACKS_ALL and replica.is_under_min_in_sync:
-            raise ReplicaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(replica.in_sync)} replicas of {replica.partition} are in sync, "
-                f"acks=all needs {replica.min_in_sync}",
-            )
+        if acks == ACKS_ALL:
+            replica.check_in_sync()
         records, checked = self._check(partition, data, log.config.max_message_bytes)
         batch = checked[0][0]
         if batch.is_transactional:
             self._admit(replica, batch)
-        appended = self._broker.logs.append(
-            replica.partition,
-            records,
-            checked,
-            leader_epoch=replica.leader_epoch,
-            now=self._call.received,
-        )
+        # With acks=0 too: the turn's write may fail, and then the connection is closed.
+        self.waiting[replica] = len(self._rows)
+        try:
+            appended = replica.append(records, checked, self._call.received, self)
+        except AppendError:
+            del self.waiting[replica]
+            raise
         traffic.bytes_in += partition.end - partition.start
         traffic.messages_in += appended.last_offset - appended.base_offset + 1
-        end = appended.last_offset + 1
-        if not (appended.is_duplicate and end <= log.high_watermark):
-            # With acks=0 too: the turn's write may fail, and then the connection is closed.
-            self.waiting[replica] = len(self._rows)
-            replica.wait_committed(Offset(end), self)
         return appended
 
     def _admit(self, replica: Replica, batch: Batch) -> None:  # noqa: ARG002 - all are refused
@@ -245,7 +238,7 @@ class AppendRequest:
     def committed(self, replica: Replica) -> None:
         """Take note that a partition has committed its batch; acknowledge after the last."""
         self.waiting.pop(replica, None)
-        if not self.waiting and not self.is_done:
+        if self._is_settled and not self.waiting and not self.is_done:
             self._call.attempt(self.end)
 
     def lost(self, replica: Replica, error: ReplicaError) -> None:

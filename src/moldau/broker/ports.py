@@ -7,11 +7,8 @@ from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
 from moldau.kernel.errors import ProtocolError
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicPartition
-from moldau.log.appender import Appended
+from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.extents import Extent
-from moldau.log.producers import Origin
-from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
@@ -78,25 +75,6 @@ class LoadedPieces(NamedTuple):
 
 class LogsPort(Protocol):
     """The logs of this broker, as far as the disk is asked for something."""
-
-    def append(
-        self,
-        partition: TopicPartition,
-        data: Writable,
-        checked: Checked,
-        *,
-        leader_epoch: LeaderEpoch,
-        now: Instant,
-        origin: Origin = Origin.CLIENT,
-        transaction_version: int = 0,
-    ) -> Appended:
-        """Stage batches, by default a client's, which stay where they are until the turn's end.
-
-        `AppendError` refuses them. Whether they could be written, the replica's callbacks hear.
-        """
-
-    def write_soon(self) -> None:
-        """Have what is staged written when the loop comes round: no request's turn ends by then."""
 
     def warm(
         self, partition: TopicPartition, cold: DiskColdError, then: Callable[[], None]

@@ -123,7 +123,7 @@ class TransactionalAppend(AppendRequest):
         (frame,), _ = _SPLITTER.split(owned, 0, len(owned), frame_bytes_max=len(owned))
         self._topics = last_of_each(parse_produce(owned, frame).topics)
         self.append(memoryview(owned))
-        self._broker.logs.write_soon()
+        self._broker.replicas.write_soon()
         self.settle()
 
     def _admit(self, replica: Replica, batch: Batch) -> None:

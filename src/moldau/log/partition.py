@@ -210,14 +210,16 @@ class PartitionLog:
         if batches:
             self._appender.stage(data, batches, now.wall_ms)
 
-    def write(self) -> None:
-        """Give everything that was staged to the disk.
+    def write(self) -> bool:
+        """Give everything that was staged to the disk, if anything; say whether there was.
 
         `StorageFullError` if there is no room: then none of it is in the log, and every
         append since the last write gets that error.
         """
-        if self._appender.write():
+        is_written = self._appender.write()
+        if is_written:
             self._watermarks.note_write()
+        return is_written
 
     # Durability.
 

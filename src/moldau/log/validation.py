@@ -4,6 +4,7 @@ A client's batch has passed `records.validate`: checksum, framing and every reco
 settings have their say. Older formats were turned into format 2 before.
 """
 
+from collections.abc import Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from moldau._native.log import Ordinary
@@ -21,7 +22,8 @@ from moldau.protocol.errors import ErrorCode
 from moldau.records.batch import TRANSACTIONAL, build_batch, read_records
 from moldau.records.compression import Codec
 
-Checked: TypeAlias = list[tuple[Batch, RecordStats]]
+Checked: TypeAlias = Sequence[tuple[Batch, RecordStats | None]]
+"""Batches with what a walk over their records found; None for those of the broker's own making."""
 Writable: TypeAlias = bytearray | memoryview
 
 _CODECS: Final = {
@@ -72,12 +74,17 @@ def validate_append(
 
 
 def _check_batch(
-    config: LogConfig, data: Writable, batch: Batch, stats: RecordStats, earliest: int, latest: int
+    config: LogConfig,
+    data: Writable,
+    batch: Batch,
+    stats: RecordStats | None,
+    earliest: int,
+    latest: int,
 ) -> None:
     is_append_time = config.message_timestamp_type == "LogAppendTime"
     if batch.size > config.max_message_bytes:
         raise _too_large(batch.size, config)
-    if batch.is_control:
+    if batch.is_control or stats is None:
         return
     if stats.keyless_count and config.is_compacted:
         _refuse_keyless(data, batch)

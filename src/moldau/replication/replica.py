@@ -4,13 +4,33 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from moldau._native.records import read_batches
+from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.log.appender import Appended
+from moldau.log.producers import Origin
+from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.traffic import TopicTraffic
 
 if TYPE_CHECKING:
     from moldau.log.partition import PartitionLog
+
+
+class LogWriter(Protocol):
+    """Gives to the disk what is appended to logs; the shell fills it."""
+
+    def stage(
+        self, partition: TopicPartition, log: "PartitionLog", size: int, now: Instant, /
+    ) -> None:
+        """Make room for an append to a log, and write the log when the turn ends.
+
+        `AppendError` if there is no room. Whether it could be written, `Replicas` hears.
+        """
+
+    def write_soon(self) -> None:
+        """Write what is staged when the loop comes round: no request's turn ends by then."""
 
 
 class AppendCallback(Protocol):
@@ -43,6 +63,7 @@ class Replica:
     __slots__ = (
         "_callbacks",
         "_readers",
+        "_writer",
         "assigned",
         "in_sync",
         "is_offline",
@@ -55,10 +76,17 @@ class Replica:
         "traffic",
     )
 
-    def __init__(self, partition: TopicPartition, topic_id: TopicId, traffic: TopicTraffic) -> None:
+    def __init__(
+        self,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        traffic: TopicTraffic,
+        writer: LogWriter,
+    ) -> None:
         self.partition = partition
         self.topic_id = topic_id
         self.traffic = traffic
+        self._writer = writer
         self.log: PartitionLog | None = None
         """None while it is being made, and when its directory has failed."""
         self.leader_epoch = LeaderEpoch(-1)
@@ -93,6 +121,77 @@ class Replica:
         raise ReplicaError(
             code, f"{self.partition} is at leader epoch {self.leader_epoch}, not {leader_epoch}"
         )
+
+    def check_in_sync(self) -> None:
+        """Refuse acks=all while too few replicas are in sync."""
+        if self.is_under_min_in_sync:
+            raise ReplicaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{len(self.in_sync)} replicas of {self.partition} are in sync, "
+                f"acks=all needs {self.min_in_sync}",
+            )
+
+    # Appending.
+
+    def append(
+        self,
+        data: Writable,
+        checked: Checked,
+        now: Instant,
+        callback: AppendCallback | None = None,
+        *,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Append batches as the leader; `callback` runs once they are committed, or lost.
+
+        They stay where they are until the turn's end. Of a batch that was committed before,
+        `callback` hears at once. `AppendError` refuses what cannot be appended.
+        """
+        log = self.log
+        assert log is not None, "it leads"
+        self._writer.stage(self.partition, log, len(data), now)
+        appended = log.append(
+            data,
+            checked,
+            leader_epoch=self.leader_epoch,
+            now=now,
+            origin=origin,
+            transaction_version=transaction_version,
+        )
+        if callback is not None:
+            end = Offset(appended.last_offset + 1)
+            if appended.is_duplicate and end <= log.high_watermark:
+                callback.committed(self)
+            else:
+                self._callbacks.append((end, callback))
+        return appended
+
+    def append_own(
+        self,
+        data: bytes,
+        now: Instant,
+        callback: AppendCallback | None = None,
+        *,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Append a batch of the broker's own making, whose bytes need no check; write it soon.
+
+        `ReplicaError` if too few replicas are in sync, as for acks=all.
+        """
+        self.check_in_sync()
+        batch = bytearray(data)
+        checked = [(each, None) for each in read_batches(batch, check_crc=False)]
+        appended = self.append(
+            batch,
+            checked,
+            now,
+            callback,
+            origin=Origin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+        self._writer.write_soon()
+        return appended
 
     # Waiting.
 

@@ -8,7 +8,7 @@ from moldau.log.errors import AppendError
 from moldau.log.partition import PartitionLog
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
-from moldau.replication.replica import Replica
+from moldau.replication.replica import LogWriter, Replica
 from moldau.replication.traffic import TopicTraffic
 
 NO_TOPIC: Final = TopicId(bytes(16))
@@ -31,10 +31,13 @@ class Replicas:
     `note_durable` and `failed`. Nothing of a partition may be staged when its leader changes.
     """
 
-    def __init__(self, node_id: int, is_known: Callable[[str, int], bool]) -> None:
+    def __init__(
+        self, node_id: int, is_known: Callable[[str, int], bool], writer: LogWriter
+    ) -> None:
         self._node_id = node_id
         self._is_known = is_known
         """Whether the cluster has a partition, wherever it is."""
+        self._writer = writer
         self._replicas: dict[tuple[str, int], Replica] = {}
         self._traffic: dict[str, TopicTraffic] = {}
         self._watches: dict[str, TopicWatch] = {}
@@ -83,6 +86,10 @@ class Replicas:
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {self._node_id} does not lead {name}"
             )
         return ReplicaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
+
+    def write_soon(self) -> None:
+        """Have what is appended outside of a request's turn written when the loop comes round."""
+        self._writer.write_soon()
 
     # What metadata says.
 
@@ -155,7 +162,7 @@ class Replicas:
         if traffic is None:
             traffic = self._traffic[partition.topic] = TopicTraffic()
         traffic.partitions += 1
-        replica = self._replicas[partition] = Replica(partition, topic_id, traffic)
+        replica = self._replicas[partition] = Replica(partition, topic_id, traffic, self._writer)
         return replica
 
     # What logs say.

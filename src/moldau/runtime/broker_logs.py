@@ -34,7 +34,7 @@ class _Cold(NamedTuple):
 
 
 class BrokerLogs:
-    """`LogsPort` over a store of logs: appends, reads and deletes records."""
+    """`LogsPort` and `LogWriter` over a store of logs: stages, reads and deletes records."""
 
     def __init__(
         self, store: LogStore, flush: Callable[[], None], pool: BufferPool | None = None
@@ -45,7 +45,7 @@ class BrokerLogs:
         self._pool = pool or BufferPool()
         self._flags: dict[FileDisk, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.append = store.append  # as it is: every batch of a client goes through here
+        self.stage = store.stage  # as it is: every batch of a client goes through here
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
         """Take a broken log out of service."""

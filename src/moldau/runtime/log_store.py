@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Buffer, DiskError, DiskFailedError
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
-from moldau.log.appender import Appended
+from moldau.kernel.disk import DiskError, DiskFailedError
+from moldau.kernel.ids import Offset, TopicId, TopicPartition
 from moldau.log.config import DAY_MS, FSYNC, Durability, LogConfig
 from moldau.log.errors import (
     AppendError,
@@ -19,9 +17,7 @@ from moldau.log.errors import (
     StorageFullError,
 )
 from moldau.log.partition import PartitionLog
-from moldau.log.producers import Origin
 from moldau.log.state import Notice
-from moldau.log.validation import Checked, Writable
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.compacted_logs import HostedLogs
 from moldau.runtime.directory_host import DIRECTORY, DirectoryHost, LogListener
@@ -149,56 +145,19 @@ class LogStore:
 
     # Writing.
 
-    def append(
-        self,
-        partition: TopicPartition,
-        data: Writable,
-        checked: Checked,
-        *,
-        leader_epoch: LeaderEpoch,
-        now: Instant | None = None,
-        origin: Origin = Origin.CLIENT,
-        transaction_version: int = 0,
-    ) -> Appended:
-        """Stage batches as the leader; see `PartitionLog.append`.
-
-        Whoever knows the time says so: clocks are slow to read.
-        """
-        self._now = now = now or self._now or self._context.clock()
+    def stage(self, partition: TopicPartition, log: PartitionLog, size: int, now: Instant) -> None:
+        """Make room for an append to a log, and give the log to the disk with the next `write`."""
+        self._now = now  # clocks are slow to read
         staged = self._staged.get(partition)
-        if staged is None:  # else its place was found in this turn
-            host = self._places[partition]
-            log = host.core.get(partition)
-        else:
-            host, log = staged
-        host.admit(len(data))
+        if staged is not None:  # its place was found in this turn
+            staged[0].admit(size)
+            return
+        host = self._places[partition]
+        host.admit(size)
         try:
-            if staged is None:
-                host.core.make_folder(partition)
-            appended = log.append(
-                data,
-                checked,
-                leader_epoch=leader_epoch,
-                now=now,
-                origin=origin,
-                transaction_version=transaction_version,
-            )
+            host.core.make_folder(partition)
         except DiskFailedError as error:
             raise host.broken_by(error) from error
-        if staged is None:
-            self._staged[partition] = host, log
-        return appended
-
-    def append_assigned(
-        self, partition: TopicPartition, data: Buffer, batches: list[Batch]
-    ) -> None:
-        """Stage batches as a follower; see `PartitionLog.append_assigned`."""
-        host = self._places[partition]
-        log = host.core.get(partition)
-        host.admit(len(data))
-        host.guard(lambda: host.core.make_folder(partition))
-        self._now = self._now or self._context.clock()
-        log.append_assigned(data, batches, now=self._now)
         self._staged[partition] = host, log
 
     def write(self) -> dict[TopicPartition, AppendError]:
@@ -213,7 +172,8 @@ class LogStore:
         for partition, (host, log) in staged.items():
             hosts[host] = None
             try:
-                log.write()
+                if not log.write():
+                    continue  # what was to be appended was refused
             except DiskFailedError as error:
                 failures[partition] = host.broken_by(error)
                 continue

@@ -211,6 +211,7 @@ class Node:
 
     def _make_broker(self, metadata: MetadataHost) -> None:
         settings = self.settings
+        logs = BrokerLogs(self._store, self.flush)
         self._broker = Broker(
             node_id=settings.node_id,
             cluster_id=self.cluster_id,
@@ -219,8 +220,8 @@ class Node:
             image=self._image,
             controller=metadata.controller,
             environment=self._environment,
-            replicas=Replicas(settings.node_id, self._is_known),
-            logs=BrokerLogs(self._store, self.flush),
+            replicas=Replicas(settings.node_id, self._is_known, logs),
+            logs=logs,
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
             shard_watch=CoordinatorWatch(self.metrics),

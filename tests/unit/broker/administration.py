@@ -19,6 +19,7 @@ from moldau.protocol.apis import api_of
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
+from moldau.replication.replica import LogWriter
 from moldau.replication.replicas import Replicas
 from tests.unit.broker.world import Connection, Environment, Logs
 from tests.unit.controller.cluster import CLUSTER_ID, TestCluster
@@ -103,7 +104,7 @@ class Administration:
             image=self.cluster.image,
             controller=self.controller,
             environment=self.environment,
-            replicas=Replicas(1, lambda _topic, _index: True),
+            replicas=Replicas(1, lambda _topic, _index: True, Mock(spec=LogWriter)),
             logs=Logs(self.environment),
             directories=self.directories,
             loggers=self.loggers,

@@ -114,11 +114,10 @@ class Logs:
         self.loads = 0
         self.broken: list[tuple[TopicPartition, Exception]] = []
 
-    def append(self, partition, data, checked, **options):
-        log = self.logs[partition]
-        appended = log.log.append(data, checked, **options)
-        self.staged[partition] = log
-        return appended
+    def stage(self, partition, log, size, now) -> None:
+        del size, now
+        assert self.logs[partition].log is log
+        self.staged[partition] = self.logs[partition]
 
     def write_soon(self) -> None:
         """Nothing: tests say when a turn ends."""
@@ -208,7 +207,7 @@ class World:
         self.controller = Controller()
         image = ClusterImage()
         layers = BrokerLayers(settings or {})
-        self.replicas = Replicas(NODE, self._is_known)
+        self.replicas = Replicas(NODE, self._is_known, self.logs)
         self.broker = Broker(
             node_id=NODE,
             cluster_id="cluster",

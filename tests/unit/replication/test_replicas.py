@@ -1,10 +1,15 @@
+from unittest.mock import Mock
+
 import pytest
 
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.log.appender import Appended
 from moldau.log.config import Durability
-from moldau.log.errors import StorageFullError
+from moldau.log.errors import AppendError, StorageFullError
 from moldau.protocol.errors import ErrorCode
+from moldau.records.batch import validate
 from moldau.replication.errors import ReplicaError
+from moldau.replication.replica import LogWriter
 from moldau.replication.replicas import Replicas
 from moldau.runtime.memory_disk import MemoryDisk
 from tests.unit.log.logs import TestLog, batch_of
@@ -29,8 +34,9 @@ class Waiter:
         self.heard.append("woken")
 
 
-def led(**options) -> tuple[Replicas, TestLog]:
-    replicas = Replicas(1, lambda topic, _: topic == "known")
+def led(log_writer: LogWriter | None = None, **options) -> tuple[Replicas, TestLog]:
+    writer = log_writer or Mock(spec=LogWriter)
+    replicas = Replicas(1, lambda topic, _: topic == "known", writer)
     log = TestLog(MemoryDisk(), durability=options.pop("durability", Durability.FSYNC))
     replicas.lead(P, ID, log.log, LeaderEpoch(3), **options)
     return replicas, log
@@ -82,7 +88,7 @@ def test_leading_makes_visible_what_is_stored():
     log.append(batch_of(3))
     log.log.write()
     log.sync()
-    replicas = Replicas(1, lambda *_: True)
+    replicas = Replicas(1, lambda *_: True, Mock(spec=LogWriter))
     replicas.lead(P, ID, log.log, LeaderEpoch(9))
     assert log.log.high_watermark == 3
     assert log.log.end_offset_for(LeaderEpoch(9)).end_offset == 3
@@ -91,6 +97,58 @@ def test_leading_makes_visible_what_is_stored():
 def test_an_empty_log_notes_no_epoch():
     _, log = led()
     assert log.log.latest_epoch is None, "that would be a file for each partition"
+
+
+def test_an_append_is_told_once_it_is_committed_and_one_that_is_repeated_at_once():
+    replicas, log = led(durability=Durability.PAGE_CACHE)
+    replica = replicas.get(P)
+    producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    first, again, again_later = Waiter(), Waiter(), Waiter()
+
+    def append(waiter: Waiter) -> Appended:
+        data = batch_of(2, **producer)
+        return replica.append(data, validate(data), log.now, waiter)
+
+    assert append(first)[:2] == (0, 1)
+    assert append(again).is_duplicate
+    assert (first.heard, again.heard) == ([], [])
+    log.log.write()
+    replicas.note_durable(P, log.log)
+    assert (first.heard, again.heard) == (["committed"], ["committed"])
+    assert append(again_later).is_duplicate
+    assert again_later.heard == ["committed"]
+
+
+def test_nothing_waits_for_what_is_refused_or_has_no_room():
+    log_writer = Mock(spec=LogWriter)
+    replicas, log = led(log_writer=log_writer)
+    replica, waiter = replicas.get(P), Waiter()
+    first = batch_of(producer_id=7, producer_epoch=0, base_sequence=5)
+    gap = batch_of(producer_id=7, producer_epoch=0, base_sequence=9)
+    replica.append(first, validate(first), log.now)
+    with pytest.raises(AppendError):
+        replica.append(gap, validate(gap), log.now, waiter)
+    log_writer.stage.side_effect = StorageFullError("full")
+    plain = batch_of()
+    with pytest.raises(StorageFullError):
+        replica.append(plain, validate(plain), log.now, waiter)
+    assert log.log.log_end == 1
+    log.log.write()
+    log.sync()
+    replicas.note_durable(P, log.log)
+    assert (log.log.high_watermark, waiter.heard) == (1, [])
+
+
+def test_what_the_broker_makes_itself_needs_replicas_in_sync_and_is_written_soon():
+    log_writer = Mock(spec=LogWriter)
+    replicas, log = led(log_writer=log_writer, min_in_sync=2, assigned=(1, 2), in_sync=(1, 2))
+    replica = replicas.get(P)
+    assert replica.append_own(bytes(batch_of(3)), log.now).last_offset == 2
+    log_writer.write_soon.assert_called_once_with()
+    replica.configure(2, (1, 2), (1,))
+    with pytest.raises(ReplicaError, match="1 replicas of t-0 are in sync, acks=all needs 2"):
+        replica.append_own(bytes(batch_of()), log.now)
+    assert log.log.log_end == 3
 
 
 def test_only_what_was_taken_back_is_lost():

@@ -12,9 +12,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import ErrorReader, told_code
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError
-from moldau.log.producers import Origin
 from moldau.protocol.errors import ErrorCode
-from moldau.records.batch import validate
 from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
@@ -82,30 +80,18 @@ def _append(
     broker: "CoordinatingBroker", replica: Replica, order: MarkerOrder, then: MarkerDone
 ) -> None:
     now = broker.environment.now()
-    marker = bytearray(
-        build_end_transaction(
-            commit=order.is_commit,
-            coordinator_epoch=order.coordinator_epoch,
-            producer_id=order.producer.id,
-            producer_epoch=order.producer.epoch,
-            timestamp=now.wall_ms,
-        )
+    marker = build_end_transaction(
+        commit=order.is_commit,
+        coordinator_epoch=order.coordinator_epoch,
+        producer_id=order.producer.id,
+        producer_epoch=order.producer.epoch,
+        timestamp=now.wall_ms,
     )
+    version = order.transaction_version
     try:
-        broker.logs.append(
-            replica.partition,
-            marker,
-            validate(marker),
-            leader_epoch=replica.leader_epoch,
-            now=now,
-            origin=Origin.COORDINATOR,
-            transaction_version=order.transaction_version,
-        )
+        replica.append_own(marker, now, _MarkerCallback(then), transaction_version=version)
     except AppendError as error:
         then(error.code)
-        return
-    broker.logs.write_soon()
-    _wait(replica, then)
 
 
 def _write_group_marker(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any, Generic
 
 from moldau._native.records import Record
@@ -24,14 +24,13 @@ from moldau.coordination.machine import Machine
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import ErrorReader, told_code
-from moldau.coordination.stored_record import RecordTypes, StoredRecord
+from moldau.coordination.stored_record import RecordTypes
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import AppendError
-from moldau.log.producers import Origin
 from moldau.protocol.errors import ErrorCode
-from moldau.records.batch import HEADER_BYTES, TRANSACTIONAL, build_batch, validate
+from moldau.records.batch import HEADER_BYTES, TRANSACTIONAL, build_batch
 from moldau.records.control import build_end_transaction
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
@@ -253,52 +252,38 @@ class Shard:
         """Append what was decided and replay it; `AppendError` if it cannot be."""
         producer = decision.producer
         owner = NO_PRODUCER if producer is None else producer.id
-        for records in self._batches(decision):
+        records = iter(decision.records)
+        for batch in self._batches(decision, now):
             data = build_batch(
-                [
-                    Record(number, now.wall_ms, *record.encode())
-                    for number, record in enumerate(records)
-                ],
+                batch,
                 attributes=0 if producer is None else TRANSACTIONAL,
                 producer_id=owner,
                 producer_epoch=-1 if producer is None else producer.epoch,
             )
             base = self._append_batch(data, now)
-            for delta, record in enumerate(records):
+            for delta, record in enumerate(islice(records, len(batch))):
                 self.machine.replay(Offset(base + delta), owner, record.key, record.value)
 
     def _append_batch(self, data: bytes, now: Instant, transaction_version: int = 0) -> Offset:
-        batch = bytearray(data)
-        appended = self._logs.append(
-            self.replica.partition,
-            batch,
-            validate(batch),
-            leader_epoch=self.epoch,
-            now=now,
-            origin=Origin.COORDINATOR,
-            transaction_version=transaction_version,
-        )
-        self._logs.write_soon()
+        appended = self.replica.append_own(data, now, transaction_version=transaction_version)
         self._end = Offset(appended.last_offset + 1)
         return appended.base_offset
 
-    def _batches(self, decision: Decision[Any]) -> Iterator[Sequence[StoredRecord]]:
-        if decision.is_atomic:
-            yield decision.records
-            return
+    def _batches(self, decision: Decision[Any], now: Instant) -> Iterator[Sequence[Record]]:
+        """Return what was decided as batches that the log has room for, one if it is atomic."""
         log = self.replica.log
         assert log is not None, "it leads"
         room = log.config.max_message_bytes - HEADER_BYTES
         size = 0
-        batch: list[StoredRecord] = []
+        batch: list[Record] = []
         for record in decision.records:
             key, value = record.encode()
             more = len(key) + len(value or b"") + RECORD_OVERHEAD_MAX
-            if batch and size + more > room:
+            if batch and size + more > room and not decision.is_atomic:
                 yield batch
                 size, batch = 0, []
             size += more
-            batch.append(record)
+            batch.append(Record(len(batch), now.wall_ms, key, value))
         yield batch
 
     # Answering.

@@ -183,13 +183,8 @@ class Burial:
         end: Offset | None = None
         for batch in _batches(letters, replica):
             try:
-                appended = self._broker.logs.append(
-                    replica.partition,
-                    batch,
-                    validate(batch),
-                    leader_epoch=replica.leader_epoch,
-                    now=self._broker.environment.now(),
-                )
+                # As a client's: the topic may want keys, which these records need not have.
+                appended = replica.append(batch, validate(batch), self._broker.environment.now())
             except AppendError:
                 # Too large with what is written beside it, or there is no room: it is given up.
                 continue
@@ -197,7 +192,7 @@ class Burial:
         if end is None:
             self._go_on_soon()
             return
-        self._broker.logs.write_soon()
+        self._broker.replicas.write_soon()
         replica.wait_committed(end, self)
 
     def _find_leader(self) -> Replica:
