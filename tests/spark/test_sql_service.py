@@ -37,7 +37,6 @@ CREATE TABLE totals WITH (topic='s-totals') AS SELECT user, window, sum(amount) 
 @pytest.fixture
 def service(broker: Broker, spark: object, tmp_path: Path) -> Iterator[Service]:
     servers = broker.bootstrap_servers
-    create(servers, "s-orders", "s-users")
     cluster = KafkaCluster(servers)
     runner = SparkRunner("shop", servers, checkpoints=str(tmp_path))
     engine = SparkEngine("shop", servers)
@@ -51,6 +50,7 @@ def service(broker: Broker, spark: object, tmp_path: Path) -> Iterator[Service]:
 
 def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
     servers = broker.bootstrap_servers
+    create(servers, "s-orders", "s-users")
     send(servers, "s-users", ("ann", {"name": "Ann", "city": "Prague"}))
     send(
         servers,
@@ -76,6 +76,17 @@ def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
             ("CSAS_ENRICHED_1", "RUNNING", "enriched"),
             ("CTAS_TOTALS_2", "RUNNING", "totals"),
         }
+        # What comes while a query is paused, it reads once, when it goes on.
+        ask("PAUSE CSAS_ENRICHED_1")
+        late = {"user": "ann", "amount": 3, "at": "2026-01-01T00:05:01Z"}
+        send(servers, "s-orders", *((f"o{number}", late) for number in range(4, 8)))
+        assert ("CSAS_ENRICHED_1", "PAUSED", "enriched") in {row[:3] for row in ask("SHOW QUERIES")}
+        assert len(read(servers, "s-enriched")) == 3
+        ask("RESUME CSAS_ENRICHED_1")
+        send(servers, "s-orders", ("o8", late))
+        wait_for(lambda: len(read(servers, "s-enriched")) >= 8, "what came meanwhile")
+        keys = sorted(each.key or b"" for each in read(servers, "s-enriched"))
+        assert keys == [f"o{number}".encode() for number in range(1, 9)]
         ask("TERMINATE CSAS_ENRICHED_1")
         assert list(tmp_path.glob("*/shop/CSAS_ENRICHED_1"))
         ask("DROP STREAM enriched")

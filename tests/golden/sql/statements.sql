@@ -90,4 +90,6 @@ DROP STREAM orders; DROP TABLE IF EXISTS `odd name` DELETE TOPIC;
 
 TERMINATE CSAS_enriched-1; TERMINATE ALL;
 
+PAUSE CSAS_ENRICHED_1; PAUSE ALL; RESUME csas_enriched_1; RESUME ALL;
+
 SET 'auto.offset.reset'='earliest'; SET spark.sql.shuffle.partitions = 4; UNSET 'auto.offset.reset';

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -36,7 +36,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
+    Pause,
     Print,
+    Resume,
     Select,
     Set,
     Show,
@@ -62,6 +64,11 @@ from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.topic_spans import NoTopicError
 
 OPENING_POLL_SECONDS: Final = 0.1
+_CONTROLS: Final[Mapping[type[Statement], Callable[[str | None], commands.CatalogCommand]]] = {
+    Terminate: commands.TerminateCommand,
+    Pause: commands.PauseCommand,
+    Resume: commands.ResumeCommand,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +281,8 @@ class Service:
                 return commands.DropCommand(
                     statement.kind, statement.name, statement.if_exists, statement.delete_topic
                 )
-            case Terminate():
-                return commands.TerminateCommand(statement.query_id)
+            case Terminate() | Pause() | Resume():
+                return _CONTROLS[type(statement)](statement.query_id)
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")
 

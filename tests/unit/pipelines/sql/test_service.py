@@ -82,6 +82,22 @@ def test_a_server_that_starts_runs_what_is_to_run(fakes: Fakes, service: Service
     assert again.snapshot == service.snapshot
 
 
+def test_a_paused_query_stays_paused_over_a_restart(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + ENRICHED + TOTALS + "PAUSE CSAS_ENRICHED_1;")
+    assert list(fakes.runner.running) == ["CTAS_TOTALS_2"]
+    fakes.runner.running.clear()
+    again = fakes.service()
+    assert list(fakes.runner.running) == ["CTAS_TOTALS_2"]
+    (shown,) = again.execute(parse("SHOW QUERIES")[0], Session(), Asker())
+    assert isinstance(shown, Result)
+    assert [row[:2] for row in _rows(shown)] == [
+        ("CSAS_ENRICHED_1", "PAUSED"),
+        ("CTAS_TOTALS_2", "RUNNING"),
+    ]
+    assert _said(again, "RESUME ALL;") == "Query CSAS_ENRICHED_1 goes on from its checkpoint"
+    assert sorted(fakes.runner.running) == ["CSAS_ENRICHED_1", "CTAS_TOTALS_2"]
+
+
 def test_drop_does_all_in_order(fakes: Fakes, service: Service) -> None:
     _execute(service, ORDERS + TOTALS)
     fakes.runner.done.clear()

@@ -57,6 +57,26 @@ class TerminateCommand:
     id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PauseCommand:
+    """PAUSE; all queries that run without an id."""
+
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeCommand:
+    """RESUME; all queries that are paused without an id, by its id also a terminated one."""
+
+    id: str | None = None
+
+
 CatalogCommand: TypeAlias = (
-    Declare | CreateAsCommand | InsertSelectCommand | DropCommand | TerminateCommand
+    Declare
+    | CreateAsCommand
+    | InsertSelectCommand
+    | DropCommand
+    | TerminateCommand
+    | PauseCommand
+    | ResumeCommand
 )

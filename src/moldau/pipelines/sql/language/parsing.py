@@ -17,7 +17,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
+    Pause,
     Print,
+    Resume,
     Select,
     Set,
     Show,
@@ -199,9 +201,19 @@ def _print(cursor: Cursor, where: Where) -> Print:
 
 
 def _terminate(cursor: Cursor, where: Where) -> Terminate:
-    if cursor.take("ALL"):
-        return Terminate(*where, None)
-    return Terminate(*where, cursor.loose_name("the id of a query, or ALL"))
+    return Terminate(*where, _query_id(cursor))
+
+
+def _pause(cursor: Cursor, where: Where) -> Pause:
+    return Pause(*where, _query_id(cursor))
+
+
+def _resume(cursor: Cursor, where: Where) -> Resume:
+    return Resume(*where, _query_id(cursor))
+
+
+def _query_id(cursor: Cursor) -> str | None:
+    return None if cursor.take("ALL") else cursor.loose_name("the id of a query, or ALL")
 
 
 def _set(cursor: Cursor, where: Where) -> Set:
@@ -229,6 +241,8 @@ _STATEMENTS: Final[Mapping[str, Callable[[Cursor, Where], Statement]]] = {
     "PRINT": _print,
     "DROP": _drop,
     "TERMINATE": _terminate,
+    "PAUSE": _pause,
+    "RESUME": _resume,
     "SET": _set,
     "UNSET": _unset,
 }

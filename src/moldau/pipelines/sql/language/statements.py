@@ -139,6 +139,22 @@ class Terminate(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Pause(Statement):
+    """`PAUSE id`, or `PAUSE ALL`."""
+
+    query_id: str | None
+    """None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume(Statement):
+    """`RESUME id`, or `RESUME ALL`."""
+
+    query_id: str | None
+    """None: all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Set(Statement):
     """`SET 'name'='value'`, for the session."""
 

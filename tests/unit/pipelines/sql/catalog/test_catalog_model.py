@@ -30,6 +30,8 @@ from moldau.pipelines.sql.catalog.commands import (
     Declare,
     DropCommand,
     InsertSelectCommand,
+    PauseCommand,
+    ResumeCommand,
     TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, DefinitionValue
@@ -54,6 +56,8 @@ COMMANDS = st.one_of(
     st.builds(InsertSelectCommand, NAMES, st.just("INSERT"), SOURCES),
     st.builds(DropCommand, KINDS, NAMES, st.booleans(), st.booleans()),
     st.builds(TerminateCommand, IDS),
+    st.builds(PauseCommand, IDS),
+    st.builds(ResumeCommand, IDS),
 )
 
 
