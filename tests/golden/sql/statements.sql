@@ -13,6 +13,10 @@ CREATE TABLE pairs (a INT PRIMARY KEY, b DATE PRIMARY KEY, c FLOAT) WITH (key_fo
 
 CREATE STREAM plain (word STRING);
 
+CREATE OR REPLACE STREAM plain (word STRING, n INT);
+
+CREATE OR REPLACE TABLE names AS SELECT id, upper(name) AS name FROM people;
+
 CREATE STREAM cheap WITH (topic='cheap-orders', format='json', partitions=6)
   AS SELECT id, amount FROM orders WHERE amount < 10 PARTITION BY id EMIT CHANGES;
 

@@ -42,10 +42,11 @@ from moldau.pipelines.sql.catalog.definitions import (
     read_query,
     relation_change,
 )
+from moldau.pipelines.sql.catalog.replaced import ReplacedError, check_relation
 from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.relations import Relation, RelationKind
 
-_IF_NOT_EXISTS: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+_CREATING: Final = re.compile(r"\bif\s+not\s+exists\b|(?<=^create)\s+or\s+replace\b", re.IGNORECASE)
 
 
 class CatalogError(PipelineError):
@@ -162,6 +163,8 @@ class Catalog:
     def _declare(self, command: Declare, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
+            if command.or_replace:
+                return self._replace(command)
             return _exists(found, relation, if_not_exists=command.if_not_exists)
         return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created",
@@ -173,6 +176,8 @@ class Catalog:
     def _create_as(self, command: CreateAsCommand, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
+            if command.or_replace:
+                return self._replace(command)
             decision = _exists(found, relation, if_not_exists=command.if_not_exists)
             query = self._find_terminated(found.name, command.statement)
             return decision if query is None else _resumed([query])
@@ -209,6 +214,44 @@ class Catalog:
             f"Query {query.id} inserts into {sink.name}",
             (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
             after=(StartQuery(query),),
+        )
+
+    def _replace(self, command: Declare | CreateAsCommand) -> CatalogDecision:
+        """Put another definition in place of one; its query, and those who use it, go on."""
+        snapshot = self.snapshot()
+        found = snapshot.definitions[folded(command.relation.name)]
+        before, relation = found.relation, replace(command.relation, name=found.relation.name)
+        writers = snapshot.writers(before.name)
+        maker = next((each for each in writers if each.makes_its_sink), None)
+        drop = f"DROP {before.kind} {before.name} first, and create it anew"
+        if (maker is None) is isinstance(command, CreateAsCommand):
+            made = "declared" if maker is None else f"made by query {maker.id}"
+            raise CatalogError(f"OR REPLACE {before.name}: it is {made}, and stays that; {drop}")
+        try:
+            check_relation(before, relation)
+        except ReplacedError as error:
+            raise CatalogError(f"OR REPLACE {before.name}: {error}; {drop}") from error
+        records = [relation_change(replace(found, relation=relation, statement=command.statement))]
+        queries = {each.id: each for each in (*writers, *snapshot.readers(before.name))}
+        running = [each.id for each in queries.values() if each.is_running]
+        message = f"{before.kind.capitalize()} {before.name} replaced"
+        if maker is not None and isinstance(command, CreateAsCommand):
+            # One that was terminated goes on, as by the same statement again.
+            desired = Desired.RUNNING if maker.is_terminated else maker.desired
+            changed = replace(
+                maker, statement=command.statement, sources=command.sources, desired=desired
+            )
+            queries[maker.id] = changed
+            records.append(query_change(changed))
+            how = (
+                f"is {desired.lower()}" if not changed.is_running else "goes on from its checkpoint"
+            )
+            message += f"; query {maker.id} {how}"
+        started = [each for each in queries.values() if each.is_running]
+        return CatalogDecision(
+            message,
+            tuple(records),
+            after=(*map(StopQuery, running), *map(StartQuery, started)),
         )
 
     def _make_query(
@@ -363,7 +406,7 @@ def _resumed(queries: Sequence[PersistentQuery]) -> CatalogDecision:
 
 def _plain(statement: str) -> str:
     """Return a statement as it is compared: the same file may be run again, after a touch."""
-    return " ".join(_IF_NOT_EXISTS.sub(" ", statement).split())
+    return " ".join(_CREATING.sub(" ", statement).split())
 
 
 def _in_use(name: str, queries: Iterable[PersistentQuery]) -> str:

@@ -14,6 +14,7 @@ class Declare:
     relation: Relation
     statement: str
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class CreateAsCommand:
     sources: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

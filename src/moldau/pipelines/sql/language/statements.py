@@ -32,6 +32,7 @@ class CreateSource(Statement):
     columns: tuple[Column, ...]
     properties: Properties
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class CreateAs(Statement):
     partition_by: tuple[Fragment, ...] = ()
     emit: EmitWhen | None = None
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
