@@ -13,12 +13,12 @@ from moldau.pipelines.sql.ports import QueryPlan
 from moldau.pipelines.sql.relations import Relation
 from moldau.pipelines.sql.session import Session
 
-Plan = Callable[[CreateAs | InsertSelect, CatalogSnapshot, Session], QueryPlan]
+Understand = Callable[[CreateAs | InsertSelect, CatalogSnapshot, Session], QueryPlan]
 """Understands a query against a catalog, without running it."""
 
 
 def check_queries(
-    snapshot: CatalogSnapshot, relation: Relation, made_by: CreateAs | None, plan: Plan
+    snapshot: CatalogSnapshot, relation: Relation, made_by: CreateAs | None, plan: Understand
 ) -> None:
     """Refuse to replace a relation if one of its queries could not go on, or would mean another.
 
@@ -68,7 +68,7 @@ def _listed(topics: tuple[str, ...]) -> str:
     return " and ".join(topics) or "nothing"
 
 
-def _check_other(query: PersistentQuery, after: CatalogSnapshot, plan: Plan) -> None:
+def _check_other(query: PersistentQuery, after: CatalogSnapshot, plan: Understand) -> None:
     sink = after.find(query.sink)
     assert sink is not None, "a query's sink is there as long as the query"
     try:

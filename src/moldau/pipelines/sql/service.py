@@ -36,9 +36,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
-    Pause,
+    PauseQuery,
     Print,
-    Resume,
+    ResumeQuery,
     Select,
     Set,
     Show,
@@ -67,8 +67,8 @@ from moldau.pipelines.sql.topic_spans import NoTopicError
 OPENING_POLL_SECONDS: Final = 0.1
 _CONTROLS: Final[Mapping[type[Statement], Callable[[str | None], commands.CatalogCommand]]] = {
     Terminate: commands.TerminateCommand,
-    Pause: commands.PauseCommand,
-    Resume: commands.ResumeCommand,
+    PauseQuery: commands.PauseCommand,
+    ResumeQuery: commands.ResumeCommand,
 }
 
 
@@ -290,7 +290,7 @@ class Service:
                 return commands.DropCommand(
                     statement.kind, statement.name, statement.if_exists, statement.delete_topic
                 )
-            case Terminate() | Pause() | Resume():
+            case Terminate() | PauseQuery() | ResumeQuery():
                 return _CONTROLS[type(statement)](statement.query_id)
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")

@@ -17,9 +17,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
-    Pause,
+    PauseQuery,
     Print,
-    Resume,
+    ResumeQuery,
     Select,
     Set,
     Show,
@@ -208,12 +208,12 @@ def _terminate(cursor: Cursor, where: Where) -> Terminate:
     return Terminate(*where, _query_id(cursor))
 
 
-def _pause(cursor: Cursor, where: Where) -> Pause:
-    return Pause(*where, _query_id(cursor))
+def _pause(cursor: Cursor, where: Where) -> PauseQuery:
+    return PauseQuery(*where, _query_id(cursor))
 
 
-def _resume(cursor: Cursor, where: Where) -> Resume:
-    return Resume(*where, _query_id(cursor))
+def _resume(cursor: Cursor, where: Where) -> ResumeQuery:
+    return ResumeQuery(*where, _query_id(cursor))
 
 
 def _query_id(cursor: Cursor) -> str | None:

@@ -141,7 +141,7 @@ class Terminate(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Pause(Statement):
+class PauseQuery(Statement):
     """`PAUSE id`, or `PAUSE ALL`."""
 
     query_id: str | None
@@ -149,7 +149,7 @@ class Pause(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Resume(Statement):
+class ResumeQuery(Statement):
     """`RESUME id`, or `RESUME ALL`."""
 
     query_id: str | None

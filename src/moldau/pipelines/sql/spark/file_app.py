@@ -10,8 +10,8 @@ from moldau.pipelines.sql.language.statements import (
     CreateSource,
     Drop,
     InsertSelect,
-    Pause,
-    Resume,
+    PauseQuery,
+    ResumeQuery,
     Set,
     Statement,
     Unset,
@@ -78,8 +78,8 @@ class _Declared:
                 self._start = EARLIEST
             case Drop():
                 raise PipelineError("DROP: an app is what its file declares; leave both out")
-            case Pause() | Resume():
-                word = type(statement).__name__.upper()
+            case PauseQuery() | ResumeQuery():
+                word = "PAUSE" if isinstance(statement, PauseQuery) else "RESUME"
                 raise PipelineError(f"{word}: it is for the queries of a server; leave it out")
             case _:
                 pass
