@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -104,6 +105,20 @@ def milliseconds(at: datetime) -> int:
 def rows_of(t: Pipeline, topic: str) -> list[tuple[Any, ...]]:
     found = [(row["id"], row["a"], row["b"]) for row in t.rows(topic)]
     return sorted(found, key=str)
+
+
+def test_the_example_of_the_guide(tmp_path: Path, spark: object) -> None:
+    from moldau.pipelines.supervision.app_file import load_app
+
+    (example,) = re.findall(r"```sql\n(.*?)```", Path("docs/sql-queries.md").read_text(), re.S)
+    path = tmp_path / "guide.sql"
+    path.write_text(
+        "CREATE STREAM orders (id STRING KEY, amount DOUBLE) WITH (topic='orders');"
+        f"CREATE STREAM payments (id STRING KEY, method STRING) WITH (topic='payments');{example}"
+    )
+    (query,) = load_app(str(path)).queries
+    assert (query.topic, query.mode) == ("settled", "append")
+    assert query.plan.topics == ("orders", "payments")
 
 
 @pytest.fixture

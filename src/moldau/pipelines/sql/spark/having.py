@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.dialect import parse_expression
 from moldau.pipelines.sql.language.lexing import Token, split
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit
@@ -25,12 +26,15 @@ def having_as_column(text: str, select: exp.Select) -> str:
     """
     (tokens,) = split(text)
     outer = [index for index, token in enumerate(tokens) if token.depth == 0]
-    origin = next(index for index in outer if is_from(tokens, index))
+    begin = next(index for index in outer if tokens[index].word == "SELECT")
+    origin = next((index for index in outer if index > begin and is_from(tokens, index)), None)
+    if origin is None:
+        raise PipelineError("HAVING: with EMIT CHANGES, SELECT stands before FROM")
     having = next(index for index in outer if tokens[index].word == "HAVING")
     behind = [index for index in outer if index > having and tokens[index].word in _BEHIND]
     end = behind[0] if behind else len(tokens)
     condition = text[tokens[having].end : tokens[end - 1].end].strip()
-    names = _aliases(text, tokens[1:origin], select.expressions)
+    names = _aliases(text, tokens[begin + 1 : origin], select.expressions)
     column = f", coalesce(({_without_aliases(condition, names)}), false) AS {CHOSEN}"
     before = tokens[origin - 1].end
     edits = [
