@@ -33,8 +33,8 @@ CREATE STREAM told (id STRING KEY, n INT) WITH (topic='told');
 CREATE STREAM talks AS SELECT coalesce(q.id, r.id) AS id, q.n AS a, r.n AS b FROM asked q
   FULL JOIN told r WITHIN 10 SECONDS GRACE PERIOD 20250 MILLISECONDS ON q.id = r.id
   PARTITION BY id;
-CREATE TABLE per_minute AS SELECT window, count(*) AS n
-  FROM met GROUP BY window(at, '1 minute') EMIT FINAL;
+CREATE TABLE in_time AS SELECT window, count(*) AS n
+  FROM met GROUP BY window(at, '5 seconds') EMIT FINAL;
 """
 
 
@@ -166,4 +166,4 @@ def test_joins_are_those_of_a_batch(pipeline: Callable[..., Pipeline], file: str
         # A result's key is that of the stream behind FROM, and its time too: no row of it is late.
         assert {each.key for each in t.records("met")} <= {b"a", b"b", b"c"}
         assert {each.key for each in t.records("talks")} <= {b"a", b"b", b"c"}
-        assert sum(row["n"] for row in t.rows("per_minute")) == len(met.results()) - 1
+        assert sum(row["n"] for row in t.rows("in_time")) == len(met.results()) - 1
