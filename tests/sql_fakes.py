@@ -94,6 +94,8 @@ class FakeRunner:
     statuses: dict[str, RunStatus] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     planned: int = 0
+    state: tuple[str, ...] = ()
+    """What the queries that are planned keep."""
     works: threading.Event | None = None
     """Planning takes until then."""
 
@@ -111,7 +113,8 @@ class FakeRunner:
         for use in statement.query.tables:
             if snapshot.find(use.name) is None:
                 raise PipelineError(f"there is no {use.name}")
-        return QueryPlan(self.columns, "Project\n  Scan")
+        reads = tuple(use.name for use in statement.query.tables)
+        return QueryPlan(self.columns, "Project\n  Scan", reads=reads, state=self.state)
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
         assert snapshot.find(query.sink) is not None

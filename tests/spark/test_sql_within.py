@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,8 +33,8 @@ CREATE STREAM told (id STRING KEY, n INT) WITH (topic='told');
 CREATE STREAM talks AS SELECT coalesce(q.id, r.id) AS id, q.n AS a, r.n AS b FROM asked q
   FULL JOIN told r WITHIN 10 SECONDS GRACE PERIOD 20250 MILLISECONDS ON q.id = r.id
   PARTITION BY id;
-CREATE TABLE per_minute AS SELECT window, count(*) AS n
-  FROM met GROUP BY window(at, '1 minute') EMIT FINAL;
+CREATE TABLE in_time AS SELECT window, count(*) AS n
+  FROM met GROUP BY window(at, '5 seconds') EMIT FINAL;
 """
 
 
@@ -106,6 +107,20 @@ def rows_of(t: Pipeline, topic: str) -> list[tuple[Any, ...]]:
     return sorted(found, key=str)
 
 
+def test_the_example_of_the_guide(tmp_path: Path, spark: object) -> None:
+    from moldau.pipelines.supervision.app_file import load_app
+
+    (example,) = re.findall(r"```sql\n(.*?)```", Path("docs/sql-queries.md").read_text(), re.S)
+    path = tmp_path / "guide.sql"
+    path.write_text(
+        "CREATE STREAM orders (id STRING KEY, amount DOUBLE) WITH (topic='orders');"
+        f"CREATE STREAM payments (id STRING KEY, method STRING) WITH (topic='payments');{example}"
+    )
+    (query,) = load_app(str(path)).queries
+    assert (query.topic, query.mode) == ("settled", "append")
+    assert query.plan.topics == ("orders", "payments")
+
+
 @pytest.fixture
 def file(tmp_path: Path, spark: object) -> str:
     path = tmp_path / "within.sql"
@@ -151,4 +166,4 @@ def test_joins_are_those_of_a_batch(pipeline: Callable[..., Pipeline], file: str
         # A result's key is that of the stream behind FROM, and its time too: no row of it is late.
         assert {each.key for each in t.records("met")} <= {b"a", b"b", b"c"}
         assert {each.key for each in t.records("talks")} <= {b"a", b"b", b"c"}
-        assert sum(row["n"] for row in t.rows("per_minute")) == len(met.results()) - 1
+        assert sum(row["n"] for row in t.rows("in_time")) == len(met.results()) - 1

@@ -13,11 +13,12 @@ from moldau.pipelines.sql.session import SETTINGS
 KEYWORDS: Final = (
     "ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "CHANGES", "CREATE", "DELETE", "DESCRIBE",
     "DISTINCT", "DROP", "EARLIEST", "ELSE", "EMIT", "END", "EXISTS", "EXPLAIN", "EXTENDED", "FINAL",
-    "FROM", "BEGINNING", "GROUP", "HAVING", "HOPPING", "IF", "IN", "INNER", "INSERT", "INTO",
-    "INTERVAL", "IS", "JOIN", "KEY", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "OF", "ON", "OR",
-    "ORDER", "PARTITION", "PRIMARY", "PRINT", "QUERIES", "SELECT", "SESSION", "SET", "SHOW",
-    "STREAM", "STREAMS", "TABLE", "TABLES", "TERMINATE", "THEN", "TIMESTAMP", "TOPIC", "TOPICS",
-    "TUMBLING", "UNSET", "VALUES", "VERSION", "WHEN", "WHERE", "WINDOW", "WITH",
+    "FROM", "BEGINNING", "FULL", "GRACE", "GROUP", "HAVING", "HOPPING", "IF", "IN", "INNER",
+    "INSERT", "INTO", "INTERVAL", "IS", "JOIN", "KEY", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "OF",
+    "ON", "OR", "ORDER", "PARTITION", "PAUSE", "PERIOD", "PRIMARY", "PRINT", "QUERIES", "REPLACE",
+    "RESUME", "RIGHT", "SELECT", "SESSION", "SET", "SHOW", "STREAM", "STREAMS", "TABLE", "TABLES",
+    "TERMINATE", "THEN", "TIMESTAMP", "TOPIC", "TOPICS", "TUMBLING", "UNSET", "VALUES", "VERSION",
+    "WHEN", "WHERE", "WINDOW", "WITH", "WITHIN",
 )  # fmt: skip
 COMMANDS: Final = ("exit", "help", "quit")
 _WORD: Final = re.compile(r"[\w$.'-]*$")

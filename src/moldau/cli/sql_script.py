@@ -11,7 +11,9 @@ from moldau.pipelines.sql.language.statements import (
     CreateSource,
     Drop,
     InsertSelect,
+    PauseQuery,
     Print,
+    ResumeQuery,
     Select,
     Statement,
     Terminate,
@@ -37,7 +39,7 @@ class Script:
     @property
     def only_asks(self) -> bool:
         """Whether it changes nothing that a server owns."""
-        changing = (CreateSource, CreateAs, InsertSelect, Drop, Terminate)
+        changing = (CreateSource, CreateAs, InsertSelect, Drop, Terminate, PauseQuery, ResumeQuery)
         return not any(isinstance(each, changing) for each in self.statements or ())
 
     @property

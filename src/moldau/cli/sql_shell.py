@@ -36,7 +36,8 @@ A statement ends with `;`. Ctrl-C ends what runs, Ctrl-D or `exit` the shell, Ta
   CREATE TABLE t (id STRING PRIMARY KEY, n INT) WITH (topic='t', format='json');
   CREATE STREAM|TABLE name AS SELECT ...;  a query that runs for ever
   INSERT INTO s VALUES ('a', 1);           INSERT INTO s SELECT ...;
-  TERMINATE query;                         DROP STREAM|TABLE name [DELETE TOPIC];
+  PAUSE query;  RESUME query;              TERMINATE query;
+  DROP STREAM|TABLE name [DELETE TOPIC];   what a query has made goes with it
   SET 'auto.offset.reset'='earliest';      UNSET 'auto.offset.reset';
 
 docs/sql.md is the guide."""

@@ -13,6 +13,10 @@ CREATE TABLE pairs (a INT PRIMARY KEY, b DATE PRIMARY KEY, c FLOAT) WITH (key_fo
 
 CREATE STREAM plain (word STRING);
 
+CREATE OR REPLACE STREAM plain (word STRING, n INT);
+
+CREATE OR REPLACE TABLE names AS SELECT id, upper(name) AS name FROM people;
+
 CREATE STREAM cheap WITH (topic='cheap-orders', format='json', partitions=6)
   AS SELECT id, amount FROM orders WHERE amount < 10 PARTITION BY id EMIT CHANGES;
 
@@ -89,5 +93,7 @@ PRINT orders; PRINT 'page-clicks' FROM BEGINNING LIMIT 3; PRINT my-topic.x INTER
 DROP STREAM orders; DROP TABLE IF EXISTS `odd name` DELETE TOPIC;
 
 TERMINATE CSAS_enriched-1; TERMINATE ALL;
+
+PAUSE CSAS_ENRICHED_1; PAUSE ALL; RESUME csas_enriched_1; RESUME ALL;
 
 SET 'auto.offset.reset'='earliest'; SET spark.sql.shuffle.partitions = 4; UNSET 'auto.offset.reset';

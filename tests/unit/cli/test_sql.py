@@ -152,7 +152,8 @@ def test_what_only_asks_needs_no_service() -> None:
     text = "SHOW TOPICS; SELECT 1; PRINT a; INSERT INTO a VALUES (1); SET 'a'='b'"
     assert Script.of(text).only_asks
     assert Script.of("SELEC").only_asks
-    for text in ("DROP STREAM a", "TERMINATE ALL", "CREATE STREAM a (b INT)"):
+    changing = ("DROP STREAM a", "TERMINATE ALL", "PAUSE a", "RESUME a", "CREATE STREAM a (b INT)")
+    for text in changing:
         assert not Script.of(f"SELECT 1; {text}").only_asks
 
 

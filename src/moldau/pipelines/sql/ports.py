@@ -120,6 +120,10 @@ class QueryPlan:
     watermark: str | None = None
     event_time_unit: str | None = None
     """Of a time that records have as a number."""
+    reads: tuple[str, ...] = ()
+    """The topics that it reads, in the order in which its checkpoint has them."""
+    state: tuple[str, ...] = ()
+    """What it keeps, for each operator that keeps something."""
 
 
 class Runner(Protocol):

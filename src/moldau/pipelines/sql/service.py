@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -36,7 +36,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
+    PauseQuery,
     Print,
+    ResumeQuery,
     Select,
     Set,
     Show,
@@ -58,10 +60,16 @@ from moldau.pipelines.sql.ports import (
     Views,
 )
 from moldau.pipelines.sql.relations import FAIL, Relation, RelationKind
+from moldau.pipelines.sql.replacing import check_queries
 from moldau.pipelines.sql.session import Session
 from moldau.pipelines.sql.topic_spans import NoTopicError
 
 OPENING_POLL_SECONDS: Final = 0.1
+_CONTROLS: Final[Mapping[type[Statement], Callable[[str | None], commands.CatalogCommand]]] = {
+    Terminate: commands.TerminateCommand,
+    PauseQuery: commands.PauseCommand,
+    ResumeQuery: commands.ResumeCommand,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +248,11 @@ class Service:
                 # What cannot be run is not recorded.
                 self._require_sources(statement)
                 self._ports.runner.plan(statement, self.snapshot, session, asker)
+            if isinstance(command, commands.Declare | commands.CreateAsCommand):
+                made_by = statement if isinstance(statement, CreateAs) else None
+                if command.or_replace:
+                    plan = partial(self._ports.runner.plan, asker=asker)
+                    check_queries(self.snapshot, command.relation, made_by, plan)
             for effect in decision.before:
                 self._perform(effect)
             if decision.records:
@@ -256,7 +269,9 @@ class Service:
         match statement:
             case CreateSource():
                 relation = relation_of(statement)
-                return commands.Declare(relation, statement.text, statement.if_not_exists)
+                return commands.Declare(
+                    relation, statement.text, statement.if_not_exists, statement.or_replace
+                )
             case CreateAs():
                 return commands.CreateAsCommand(
                     self._sink_of(statement, session, asker),
@@ -264,6 +279,7 @@ class Service:
                     tuple(each.name for each in statement.query.tables),
                     dict(session.values),
                     statement.if_not_exists,
+                    statement.or_replace,
                 )
             case InsertSelect():
                 sources = tuple(each.name for each in statement.query.tables)
@@ -274,8 +290,8 @@ class Service:
                 return commands.DropCommand(
                     statement.kind, statement.name, statement.if_exists, statement.delete_topic
                 )
-            case Terminate():
-                return commands.TerminateCommand(statement.query_id)
+            case Terminate() | PauseQuery() | ResumeQuery():
+                return _CONTROLS[type(statement)](statement.query_id)
             case _:
                 raise AssertionError(f"{type(statement).__name__} changes nothing")
 
@@ -298,7 +314,7 @@ class Service:
 
     def _sink_of(self, statement: CreateAs, session: Session, asker: Asker) -> Relation:
         found = self.snapshot.find(statement.name)
-        if found is not None:
+        if found is not None and not statement.or_replace:
             # It is refused, or left as it is: nobody needs to understand the query for that.
             return replace(found, kind=statement.kind)
         self._require_sources(statement)

@@ -12,6 +12,7 @@ from moldau.pipelines.sql.asking import Asker, CancelledError
 from moldau.pipelines.sql.choosing import NobodyAnswersError
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.ports import Result, ResultRow, RunState, RunStatus
+from moldau.pipelines.sql.relations import Column
 from moldau.pipelines.sql.service import Service
 from moldau.pipelines.sql.session import SETTINGS, Session, SessionSettingError
 from tests.golden_text import check_golden
@@ -80,6 +81,97 @@ def test_a_server_that_starts_runs_what_is_to_run(fakes: Fakes, service: Service
     again = fakes.service()
     assert list(fakes.runner.running) == ["CTAS_TOTALS_2"]
     assert again.snapshot == service.snapshot
+
+
+def test_a_paused_query_stays_paused_over_a_restart(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + ENRICHED + TOTALS + "PAUSE CSAS_ENRICHED_1;")
+    assert list(fakes.runner.running) == ["CTAS_TOTALS_2"]
+    fakes.runner.running.clear()
+    again = fakes.service()
+    assert list(fakes.runner.running) == ["CTAS_TOTALS_2"]
+    (shown,) = again.execute(parse("SHOW QUERIES")[0], Session(), Asker())
+    assert isinstance(shown, Result)
+    assert [row[:2] for row in _rows(shown)] == [
+        ("CSAS_ENRICHED_1", "PAUSED"),
+        ("CTAS_TOTALS_2", "RUNNING"),
+    ]
+    assert _said(again, "RESUME ALL;") == "Query CSAS_ENRICHED_1 goes on from its checkpoint"
+    assert sorted(fakes.runner.running) == ["CSAS_ENRICHED_1", "CTAS_TOTALS_2"]
+
+
+def test_replacing_a_query_goes_on_with_another_statement(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + ENRICHED + TOTALS)
+    fakes.runner.done.clear()
+    wider = (*fakes.runner.columns, Column("extra", "int"))
+    fakes.runner.columns = wider
+    fakes.now_ms += 1000
+    other = "CREATE OR REPLACE STREAM enriched AS SELECT id, n, extra FROM orders WHERE n > 1;"
+    assert _said(service, other) == (
+        "Stream enriched replaced; query CSAS_ENRICHED_1 goes on from its checkpoint"
+    )
+    assert fakes.runner.done == ["stop CSAS_ENRICHED_1", "start CSAS_ENRICHED_1"]
+    query = service.snapshot.queries["CSAS_ENRICHED_1"]
+    # The checkpoint is found by when the query was made.
+    assert query.created_ms == fakes.now_ms - 1000
+    assert query.statement == other.removesuffix(";")
+    found = service.snapshot.find("enriched")
+    assert found is not None
+    assert found.columns == wider
+    # What is not there yet is created.
+    assert _said(service, other.replace("enriched", "fresh")) == (
+        "Stream fresh created by query CSAS_FRESH_3"
+    )
+    fakes.runner.running.clear()
+    assert fakes.service().snapshot == service.snapshot
+
+
+def test_replacing_a_declaration_has_its_readers_go_on(fakes: Fakes, service: Service) -> None:
+    _execute(service, ORDERS + ENRICHED + TOTALS + "PAUSE CTAS_TOTALS_2;")
+    fakes.runner.done.clear()
+    wider = ORDERS.replace("CREATE", "CREATE OR REPLACE").replace(
+        "at TIMESTAMP)", "at TIMESTAMP, extra INT)"
+    )
+    assert _said(service, wider) == "Stream Orders replaced"
+    assert fakes.runner.done == ["stop CSAS_ENRICHED_1", "start CSAS_ENRICHED_1"]
+    found = service.snapshot.find("orders")
+    assert found is not None
+    assert found.columns[-1] == Column("extra", "int")
+
+
+def test_what_cannot_be_replaced_is_refused_before_anything_changes(
+    fakes: Fakes, service: Service
+) -> None:
+    _execute(service, ORDERS + ENRICHED + TOTALS + "INSERT INTO enriched SELECT id, n FROM orders;")
+    before, done = service.snapshot, list(fakes.runner.done)
+    again = "CREATE OR REPLACE STREAM enriched AS SELECT id, n FROM orders"
+
+    def refused(statement: str) -> str:
+        with pytest.raises(PipelineError) as caught:
+            _execute(service, statement)
+        assert service.snapshot == before
+        assert fakes.runner.done == done
+        return str(caught.value)
+
+    assert refused(again.replace("STREAM", "TABLE")).startswith(
+        "OR REPLACE enriched: its kind was stream, and would be table; DROP STREAM enriched first"
+    )
+    assert "its topic was enriched, and would be" in refused(
+        again.replace(" AS", " WITH (topic='elsewhere') AS")
+    )
+    assert "it is made by query CSAS_ENRICHED_1, and stays that" in refused(
+        "CREATE OR REPLACE STREAM enriched (id STRING KEY, n INT)"
+    )
+    assert "it is declared, and stays that" in refused(
+        "CREATE OR REPLACE STREAM orders AS SELECT id, n FROM totals"
+    )
+    assert "CSAS_ENRICHED_1 read orders, and would read totals" in refused(
+        again.replace("orders", "totals")
+    )
+    fakes.runner.state = ("Aggregate",)
+    assert "query CSAS_ENRICHED_1 keeps state, of aggregates or joins" in refused(again)
+    fakes.runner.state = ()
+    fakes.runner.columns = fakes.runner.columns[:1]
+    assert "column n would be missing; further columns come behind" in refused(again)
 
 
 def test_drop_does_all_in_order(fakes: Fakes, service: Service) -> None:

@@ -9,7 +9,7 @@ belongs to an id that is never used again.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -21,6 +21,8 @@ from moldau.pipelines.sql.catalog.commands import (
     Declare,
     DropCommand,
     InsertSelectCommand,
+    PauseCommand,
+    ResumeCommand,
     TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import (
@@ -40,10 +42,11 @@ from moldau.pipelines.sql.catalog.definitions import (
     read_query,
     relation_change,
 )
+from moldau.pipelines.sql.catalog.replaced import ReplacedError, check_relation
 from moldau.pipelines.sql.language.names import close_matches
 from moldau.pipelines.sql.relations import Relation, RelationKind
 
-_IF_NOT_EXISTS: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+_CREATING: Final = re.compile(r"\bif\s+not\s+exists\b|(?<=^create)\s+or\s+replace\b", re.IGNORECASE)
 
 
 class CatalogError(PipelineError):
@@ -154,12 +157,14 @@ class Catalog:
                 return self._insert_select(command, now_ms)
             case DropCommand():
                 return self._drop(command)
-            case TerminateCommand():
-                return self._terminate(command)
+            case TerminateCommand() | PauseCommand() | ResumeCommand():
+                return self._control(command)
 
     def _declare(self, command: Declare, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
+            if command.or_replace:
+                return self._replace(command)
             return _exists(found, relation, if_not_exists=command.if_not_exists)
         return CatalogDecision(
             f"{relation.kind.capitalize()} {relation.name} created",
@@ -171,9 +176,11 @@ class Catalog:
     def _create_as(self, command: CreateAsCommand, now_ms: int) -> CatalogDecision:
         relation = command.relation
         if (found := self.snapshot().find(relation.name)) is not None:
+            if command.or_replace:
+                return self._replace(command)
             decision = _exists(found, relation, if_not_exists=command.if_not_exists)
             query = self._find_terminated(found.name, command.statement)
-            return decision if query is None else _resumed(query)
+            return decision if query is None else _resumed([query])
         is_table = relation.kind is RelationKind.TABLE
         query = self._make_query(
             Verb.CREATE_TABLE if is_table else Verb.CREATE_STREAM, relation.name, command, now_ms
@@ -197,12 +204,54 @@ class Catalog:
                 "use CREATE TABLE ... AS SELECT"
             )
         if (terminated := self._find_terminated(sink.name, command.statement)) is not None:
-            return _resumed(terminated)
+            return _resumed([terminated])
+        if (paused := self._find_same(sink.name, command.statement, Desired.PAUSED)) is not None:
+            raise CatalogError(
+                f"query {paused.id} is this statement, and paused: RESUME {paused.id}"
+            )
         query = self._make_query(Verb.INSERT, sink.name, command, now_ms)
         return CatalogDecision(
             f"Query {query.id} inserts into {sink.name}",
             (query_change(query), (SEQUENCE, {"last": self._sequence + 1})),
             after=(StartQuery(query),),
+        )
+
+    def _replace(self, command: Declare | CreateAsCommand) -> CatalogDecision:
+        """Put another definition in place of one; its query, and those who use it, go on."""
+        snapshot = self.snapshot()
+        found = snapshot.definitions[folded(command.relation.name)]
+        before, relation = found.relation, replace(command.relation, name=found.relation.name)
+        writers = snapshot.writers(before.name)
+        maker = next((each for each in writers if each.makes_its_sink), None)
+        drop = f"DROP {before.kind} {before.name} first, and create it anew"
+        if (maker is None) is isinstance(command, CreateAsCommand):
+            made = "declared" if maker is None else f"made by query {maker.id}"
+            raise CatalogError(f"OR REPLACE {before.name}: it is {made}, and stays that; {drop}")
+        try:
+            check_relation(before, relation)
+        except ReplacedError as error:
+            raise CatalogError(f"OR REPLACE {before.name}: {error}; {drop}") from error
+        records = [relation_change(replace(found, relation=relation, statement=command.statement))]
+        queries = {each.id: each for each in (*writers, *snapshot.readers(before.name))}
+        running = [each.id for each in queries.values() if each.is_running]
+        message = f"{before.kind.capitalize()} {before.name} replaced"
+        if maker is not None and isinstance(command, CreateAsCommand):
+            # One that was terminated goes on, as by the same statement again.
+            desired = Desired.RUNNING if maker.is_terminated else maker.desired
+            changed = replace(
+                maker, statement=command.statement, sources=command.sources, desired=desired
+            )
+            queries[maker.id] = changed
+            records.append(query_change(changed))
+            how = (
+                f"is {desired.lower()}" if not changed.is_running else "goes on from its checkpoint"
+            )
+            message += f"; query {maker.id} {how}"
+        started = [each for each in queries.values() if each.is_running]
+        return CatalogDecision(
+            message,
+            tuple(records),
+            after=(*map(StopQuery, running), *map(StartQuery, started)),
         )
 
     def _make_query(
@@ -230,8 +279,8 @@ class Catalog:
                 f"use DROP {relation.kind} {relation.name}"
             )
         writers = snapshot.writers(relation.name)
-        busy = [each for each in snapshot.readers(relation.name) if each.is_running]
-        busy += [each for each in writers if each.is_running and not each.makes_its_sink]
+        busy = [each for each in snapshot.readers(relation.name) if not each.is_terminated]
+        busy += [each for each in writers if not (each.is_terminated or each.makes_its_sink)]
         if busy:
             raise CatalogError(_in_use(relation.name, busy))
         if command.delete_topic:
@@ -264,26 +313,53 @@ class Catalog:
                 f"{'it' if len(others) == 1 else 'them'} first, or leave out DELETE TOPIC"
             )
 
+    def _control(self, command: TerminateCommand | PauseCommand | ResumeCommand) -> CatalogDecision:
+        match command:
+            case TerminateCommand():
+                return self._terminate(command)
+            case PauseCommand():
+                return self._pause(command)
+            case ResumeCommand():
+                return self._resume(command)
+
     def _terminate(self, command: TerminateCommand) -> CatalogDecision:
-        running = [each for each in self._queries.values() if each.is_running]
-        if command.id is not None:
+        ended = self._chosen(command.id, Desired.RUNNING, Desired.PAUSED)
+        if not ended and command.id is not None:
+            raise CatalogError(f"query {self._get_query(command.id).id} is terminated already")
+        return _stopped(ended, Desired.TERMINATED, "terminated; checkpoints are kept")
+
+    def _pause(self, command: PauseCommand) -> CatalogDecision:
+        paused = self._chosen(command.id, Desired.RUNNING)
+        if not paused and command.id is not None:
             query = self._get_query(command.id)
-            if not query.is_running:
-                raise CatalogError(f"query {query.id} is terminated already")
-            running = [query]
-        stopped = [replace(each, desired=Desired.TERMINATED) for each in running]
-        message = f"{_listed(stopped, 'Query', 'Queries')} terminated; checkpoints are kept"
-        return CatalogDecision(
-            message if stopped else "No query is running",
-            tuple(map(query_change, stopped)),
-            after=tuple(StopQuery(each.id) for each in stopped),
-        )
+            raise CatalogError(f"query {query.id} is {query.desired.lower()} already")
+        return _stopped(paused, Desired.PAUSED, "paused; RESUME goes on from the checkpoint")
+
+    def _resume(self, command: ResumeCommand) -> CatalogDecision:
+        if command.id is None:
+            return _resumed(self._chosen(None, Desired.PAUSED))
+        query = self._get_query(command.id)
+        if query.is_running:
+            raise CatalogError(f"query {query.id} is not paused; SHOW QUERIES tells how it is")
+        missing = [each for each in query.sources if self.snapshot().find(each) is None]
+        if missing:
+            # Of a terminated query, what it reads may be dropped.
+            raise CatalogError(f"query {query.id} reads {missing[0]}, which is not there any more")
+        return _resumed([query])
+
+    def _chosen(self, query_id: str | None, *desired: Desired) -> list[PersistentQuery]:
+        """Return the queries that are meant to do one of these: one by its id, or all of them."""
+        known = self._queries.values() if query_id is None else [self._get_query(query_id)]
+        return [each for each in known if each.desired in desired]
 
     def _find_terminated(self, sink: str, statement: str) -> PersistentQuery | None:
         """Return the query that the same statement has made, if it was terminated."""
+        return self._find_same(sink, statement, Desired.TERMINATED)
+
+    def _find_same(self, sink: str, statement: str, desired: Desired) -> PersistentQuery | None:
         writers = self.snapshot().writers(sink)
         same = [each for each in writers if _plain(each.statement) == _plain(statement)]
-        return next((each for each in same if not each.is_running), None)
+        return next((each for each in same if each.desired is desired), None)
 
     def _get(self, name: str) -> Relation:
         if (found := self.snapshot().find(name)) is not None:
@@ -307,18 +383,30 @@ def _exists(found: Relation, wanted: Relation, *, if_not_exists: bool) -> Catalo
     )
 
 
-def _resumed(query: PersistentQuery) -> CatalogDecision:
-    resumed = replace(query, desired=Desired.RUNNING)
+def _stopped(queries: Sequence[PersistentQuery], desired: Desired, words: str) -> CatalogDecision:
+    stopped = [replace(each, desired=desired) for each in queries]
+    message = f"{_listed(stopped, 'Query', 'Queries')} {words}"
     return CatalogDecision(
-        f"Query {query.id} goes on from its checkpoint",
-        (query_change(resumed),),
-        after=(StartQuery(resumed),),
+        message if stopped else "No query is running",
+        tuple(map(query_change, stopped)),
+        after=tuple(StopQuery(each.id) for each in queries if each.is_running),
+    )
+
+
+def _resumed(queries: Sequence[PersistentQuery]) -> CatalogDecision:
+    resumed = [replace(each, desired=Desired.RUNNING) for each in queries]
+    is_one = len(resumed) == 1
+    words = "goes on from its checkpoint" if is_one else "go on from their checkpoints"
+    return CatalogDecision(
+        f"{_listed(resumed, 'Query', 'Queries')} {words}" if resumed else "No query is paused",
+        tuple(map(query_change, resumed)),
+        after=tuple(map(StartQuery, resumed)),
     )
 
 
 def _plain(statement: str) -> str:
     """Return a statement as it is compared: the same file may be run again, after a touch."""
-    return " ".join(_IF_NOT_EXISTS.sub(" ", statement).split())
+    return " ".join(_CREATING.sub(" ", statement).split())
 
 
 def _in_use(name: str, queries: Iterable[PersistentQuery]) -> str:

@@ -14,6 +14,7 @@ class Declare:
     relation: Relation
     statement: str
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class CreateAsCommand:
     sources: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,26 @@ class TerminateCommand:
     id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PauseCommand:
+    """PAUSE; all queries that run without an id."""
+
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeCommand:
+    """RESUME; all queries that are paused without an id, by its id also a terminated one."""
+
+    id: str | None = None
+
+
 CatalogCommand: TypeAlias = (
-    Declare | CreateAsCommand | InsertSelectCommand | DropCommand | TerminateCommand
+    Declare
+    | CreateAsCommand
+    | InsertSelectCommand
+    | DropCommand
+    | TerminateCommand
+    | PauseCommand
+    | ResumeCommand
 )

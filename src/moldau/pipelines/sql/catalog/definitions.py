@@ -20,6 +20,8 @@ class Desired(StrEnum):
     """What a query is meant to do; how it does is the runner's to say."""
 
     RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    """It is to go on later, and what it reads and writes stays."""
     TERMINATED = "TERMINATED"
 
 
@@ -58,6 +60,11 @@ class PersistentQuery:
     def is_running(self) -> bool:
         """Whether it is meant to run."""
         return self.desired is Desired.RUNNING
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether nothing is kept for it any more but its checkpoint."""
+        return self.desired is Desired.TERMINATED
 
     def reads(self, name: str) -> bool:
         """Whether a relation is one of its sources."""

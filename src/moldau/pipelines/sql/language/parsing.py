@@ -17,7 +17,9 @@ from moldau.pipelines.sql.language.statements import (
     Explain,
     InsertSelect,
     InsertValues,
+    PauseQuery,
     Print,
+    ResumeQuery,
     Select,
     Set,
     Show,
@@ -96,12 +98,14 @@ def _take_endless_query(cursor: Cursor) -> tuple[SelectQuery, QueryTail, tuple[F
 
 
 def _create(cursor: Cursor, where: Where) -> Statement:
-    token = cursor.next
-    if cursor.take("OR", "REPLACE") and token is not None:
-        raise cursor.error("there is no OR REPLACE; DROP the old one first", token)
+    if or_replace := cursor.take("OR"):
+        cursor.expect("REPLACE")
     kind = RelationKind(cursor.choose("STREAM", "TABLE"))
+    token = cursor.next
     if if_not_exists := cursor.take("IF"):
         cursor.expect("NOT", "EXISTS")
+    if or_replace and if_not_exists and token is not None:
+        raise cursor.error("it is OR REPLACE, or IF NOT EXISTS; leave one out", token)
     name = cursor.name(f"the name of a {kind.lower()}")
     name_token = cursor.previous
     if cursor.at("("):
@@ -110,7 +114,7 @@ def _create(cursor: Cursor, where: Where) -> Statement:
         if cursor.at("AS"):
             cursor.fail("';', since the columns of a SELECT are its own")
         properties = check_declared(cursor, name_token, columns, said)
-        return CreateSource(*where, kind, name, columns, properties, if_not_exists)
+        return CreateSource(*where, kind, name, columns, properties, if_not_exists, or_replace)
     said = take_properties(cursor)
     if not cursor.take("AS"):
         cursor.fail("AS SELECT" if said.tokens else "'(', WITH or AS SELECT", known=["WITH", "AS"])
@@ -119,7 +123,9 @@ def _create(cursor: Cursor, where: Where) -> Statement:
         message = "what a SELECT gives has no format kafka; json is the default"
         raise cursor.error(message, said.tokens["format"])
     query, tail, by = _take_endless_query(cursor)
-    return CreateAs(*where, kind, name, query, said.properties, by, tail.emit, if_not_exists)
+    return CreateAs(
+        *where, kind, name, query, said.properties, by, tail.emit, if_not_exists, or_replace
+    )
 
 
 def _drop(cursor: Cursor, where: Where) -> Drop:
@@ -199,9 +205,19 @@ def _print(cursor: Cursor, where: Where) -> Print:
 
 
 def _terminate(cursor: Cursor, where: Where) -> Terminate:
-    if cursor.take("ALL"):
-        return Terminate(*where, None)
-    return Terminate(*where, cursor.loose_name("the id of a query, or ALL"))
+    return Terminate(*where, _query_id(cursor))
+
+
+def _pause(cursor: Cursor, where: Where) -> PauseQuery:
+    return PauseQuery(*where, _query_id(cursor))
+
+
+def _resume(cursor: Cursor, where: Where) -> ResumeQuery:
+    return ResumeQuery(*where, _query_id(cursor))
+
+
+def _query_id(cursor: Cursor) -> str | None:
+    return None if cursor.take("ALL") else cursor.loose_name("the id of a query, or ALL")
 
 
 def _set(cursor: Cursor, where: Where) -> Set:
@@ -229,6 +245,8 @@ _STATEMENTS: Final[Mapping[str, Callable[[Cursor, Where], Statement]]] = {
     "PRINT": _print,
     "DROP": _drop,
     "TERMINATE": _terminate,
+    "PAUSE": _pause,
+    "RESUME": _resume,
     "SET": _set,
     "UNSET": _unset,
 }

@@ -32,6 +32,7 @@ class CreateSource(Statement):
     columns: tuple[Column, ...]
     properties: Properties
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class CreateAs(Statement):
     partition_by: tuple[Fragment, ...] = ()
     emit: EmitWhen | None = None
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,22 @@ class Drop(Statement):
 @dataclass(frozen=True, slots=True)
 class Terminate(Statement):
     """`TERMINATE id`, or `TERMINATE ALL`."""
+
+    query_id: str | None
+    """None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseQuery(Statement):
+    """`PAUSE id`, or `PAUSE ALL`."""
+
+    query_id: str | None
+    """None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeQuery(Statement):
+    """`RESUME id`, or `RESUME ALL`."""
 
     query_id: str | None
     """None: all."""

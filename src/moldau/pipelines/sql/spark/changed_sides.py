@@ -8,13 +8,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.spark.derived_table import DerivedTable
-from moldau.pipelines.sql.spark.sides import HIDDEN
+from moldau.pipelines.sql.spark.sides import CHOSEN, HIDDEN
 from moldau.pipelines.streams.tables import PLACE, VALUE, Table, column
 
 CHANGE: Final = f"{HIDDEN}change"
 """What is kept of a changed row beside its columns: the key, the place, whether it is there."""
 IS_ROW: Final = "is_row"
-CHOSEN: Final = f"{HIDDEN}is_chosen"
 
 
 def change_of(table: Table) -> Column:

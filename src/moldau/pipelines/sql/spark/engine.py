@@ -20,13 +20,12 @@ from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session, read_undecl
 from moldau.pipelines.sql.spark.arrow_rows import shown_columns
 from moldau.pipelines.sql.spark.batch_runs import run_batch
 from moldau.pipelines.sql.spark.bounded import plan_bounded
-from moldau.pipelines.sql.spark.having import CHOSEN
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import Planned, QueryStart, plan_query
 from moldau.pipelines.sql.spark.pushing import PushedRows
 from moldau.pipelines.sql.spark.results import grouping_of
 from moldau.pipelines.sql.spark.running import UnresolvedError
-from moldau.pipelines.sql.spark.sides import Find, find_sides
+from moldau.pipelines.sql.spark.sides import CHOSEN, Find, find_sides
 from moldau.pipelines.sql.spark.spark_start import starting_spark
 from moldau.pipelines.sql.spark.topic_places import latest_now
 from moldau.pipelines.streams.app import App

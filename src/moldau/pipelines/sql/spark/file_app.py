@@ -10,6 +10,8 @@ from moldau.pipelines.sql.language.statements import (
     CreateSource,
     Drop,
     InsertSelect,
+    PauseQuery,
+    ResumeQuery,
     Set,
     Statement,
     Unset,
@@ -76,6 +78,9 @@ class _Declared:
                 self._start = EARLIEST
             case Drop():
                 raise PipelineError("DROP: an app is what its file declares; leave both out")
+            case PauseQuery() | ResumeQuery():
+                word = "PAUSE" if isinstance(statement, PauseQuery) else "RESUME"
+                raise PipelineError(f"{word}: it is for the queries of a server; leave it out")
             case _:
                 pass
 

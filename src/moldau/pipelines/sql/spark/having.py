@@ -5,15 +5,14 @@ from typing import Final
 
 from sqlglot import exp
 
+from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.dialect import parse_expression
 from moldau.pipelines.sql.language.lexing import Token, split
 from moldau.pipelines.sql.language.rewriting import Rewritten, TextEdit
 from moldau.pipelines.sql.language.tails import split_at_commas
-from moldau.pipelines.sql.spark.sides import HIDDEN
+from moldau.pipelines.sql.spark.sides import CHOSEN
 from moldau.pipelines.sql.spark.texts import is_from
 
-CHOSEN: Final = f"{HIDDEN}is_chosen"
-"""The column that says whether a row is one of the result."""
 _BEHIND: Final = ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT")
 
 
@@ -25,12 +24,15 @@ def having_as_column(text: str, select: exp.Select) -> str:
     """
     (tokens,) = split(text)
     outer = [index for index, token in enumerate(tokens) if token.depth == 0]
-    origin = next(index for index in outer if is_from(tokens, index))
+    begin = next(index for index in outer if tokens[index].word == "SELECT")
+    origin = next((index for index in outer if index > begin and is_from(tokens, index)), None)
+    if origin is None:
+        raise PipelineError("HAVING: with EMIT CHANGES, SELECT stands before FROM")
     having = next(index for index in outer if tokens[index].word == "HAVING")
     behind = [index for index in outer if index > having and tokens[index].word in _BEHIND]
     end = behind[0] if behind else len(tokens)
     condition = text[tokens[having].end : tokens[end - 1].end].strip()
-    names = _aliases(text, tokens[1:origin], select.expressions)
+    names = _aliases(text, tokens[begin + 1 : origin], select.expressions)
     column = f", coalesce(({_without_aliases(condition, names)}), false) AS {CHOSEN}"
     before = tokens[origin - 1].end
     edits = [

@@ -23,7 +23,7 @@ from moldau.pipelines.sql.session import AUTO_OFFSET_RESET, Session
 from moldau.pipelines.sql.spark.inputs import open_stream, open_table
 from moldau.pipelines.sql.spark.plan_lines import describe_plan
 from moldau.pipelines.sql.spark.planning import EARLIEST, QueryStart
-from moldau.pipelines.sql.spark.sinks import declare, plan_sink
+from moldau.pipelines.sql.spark.sinks import declare, narrowed, plan_sink
 from moldau.pipelines.sql.spark.spark_start import starting_spark
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.checkpoints import FOLDER, Checkpoints
@@ -103,6 +103,8 @@ class SparkRunner:
             relation.event_time,
             relation.watermark,
             relation.event_time_unit,
+            query.plan.topics,
+            query.plan.state,
         )
 
     def start(self, query: PersistentQuery, snapshot: CatalogSnapshot) -> None:
@@ -186,6 +188,9 @@ class SparkRunner:
             raise PipelineError(f"query {query.id}: {statement.text!r} does not run for ever")
         app = self._app(self._base_of(query))
         sink = plan_sink(app, statement, snapshot.find, _start(query.settings))
+        relation = snapshot.find(query.sink)
+        if relation is not None:
+            sink = narrowed(sink, relation)
         # Another service of the cluster may have a query of the same id.
         return app, declare(app, sink, query.id, group=f"moldau-{self._service}.{query.id}")
 

@@ -20,6 +20,8 @@ from moldau.pipelines.sql.relations import Column, Relation, RelationKind
 
 HIDDEN: Final = "__moldau_"
 """How columns and views begin that no user has named; none of them is in a result."""
+CHOSEN: Final = f"{HIDDEN}is_chosen"
+"""The column that says whether a row is one of the result: it is deleted else."""
 ROWTIME: Final = Pseudo.ROWTIME.value
 """The column with a record's own time, where a relation has no other."""
 RECORD_COLUMNS: Final = {

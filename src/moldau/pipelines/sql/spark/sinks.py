@@ -1,6 +1,6 @@
 """Where the rows of a query that runs for ever go: the relation, its key, and what is written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ from moldau.pipelines.sql.relations import (
     with_event_time,
 )
 from moldau.pipelines.sql.spark.column_ddl import type_of
-from moldau.pipelines.sql.spark.having import CHOSEN
+from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.planning import (
     EARLIEST,
     Planned,
@@ -33,11 +33,11 @@ from moldau.pipelines.sql.spark.planning import (
     without_hidden,
 )
 from moldau.pipelines.sql.spark.results import keys_of_groups, keys_of_parts, keys_of_side
-from moldau.pipelines.sql.spark.sides import Find
+from moldau.pipelines.sql.spark.sides import CHOSEN, Find
 from moldau.pipelines.streams.app import App
 from moldau.pipelines.streams.declared import Emit, Query, Written
 from moldau.pipelines.streams.outputs import explain, to_value
-from moldau.pipelines.streams.tables import VALUE, Table, column
+from moldau.pipelines.streams.tables import PLACE, VALUE, Table, column
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,25 @@ def plan_sink(
     if statement.kind is RelationKind.TABLE:
         return _plan_table(statement, planned)
     return _plan_stream(statement, planned)
+
+
+def narrowed(sink: Sink, relation: Relation) -> Sink:
+    """Return a sink with the columns that its relation has in the catalog.
+
+    `*` may have more of them meanwhile: what it reads was replaced by something wider.
+    """
+    if len(sink.relation.columns) <= len(relation.columns):
+        return sink
+    names = [each.name for each in relation.columns]
+    rows = sink.rows
+    if isinstance(rows, Table):
+        fields = F.struct(*(column(VALUE)[name].alias(name) for name in names))
+        value = F.when(column(VALUE).isNotNull(), fields).alias(VALUE)
+        keys = map(column, rows.key.names)
+        rows = DerivedTable(rows.changed_rows().select(*keys, PLACE, value))
+    else:
+        rows = rows.select(*map(column, names), *(name for name in rows.columns if name == CHOSEN))
+    return replace(sink, rows=rows, relation=replace(sink.relation, columns=relation.columns))
 
 
 def declare(app: App, sink: Sink, name: str, group: str | None = None) -> Query:

@@ -11,7 +11,6 @@ from sqlglot import exp
 from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.spark.changed_sides import (
     CHANGE,
-    CHOSEN,
     IS_ROW,
     as_table,
     change_of,
@@ -29,7 +28,7 @@ from moldau.pipelines.sql.spark.grouped_texts import (
 )
 from moldau.pipelines.sql.spark.results import Chosen, grouping_of, keys_of_groups, window_name
 from moldau.pipelines.sql.spark.running import UnresolvedError, run_sql
-from moldau.pipelines.sql.spark.sides import HIDDEN, Side
+from moldau.pipelines.sql.spark.sides import CHOSEN, HIDDEN, Side
 from moldau.pipelines.sql.spark.texts import (
     JOINED,
     Parts,

@@ -8,7 +8,6 @@ from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.queries import SelectQuery
 from moldau.pipelines.sql.spark.changed_sides import (
     CHANGE,
-    CHOSEN,
     as_table,
     change_of,
     only_chosen,
@@ -19,7 +18,7 @@ from moldau.pipelines.sql.spark.derived_table import DerivedTable
 from moldau.pipelines.sql.spark.joined_rows import join_tables, side_structs, value_fields
 from moldau.pipelines.sql.spark.results import Chosen
 from moldau.pipelines.sql.spark.running import run_sql
-from moldau.pipelines.sql.spark.sides import ViewNames
+from moldau.pipelines.sql.spark.sides import CHOSEN, ViewNames
 from moldau.pipelines.sql.spark.table_groups import is_grouped, select_groups
 from moldau.pipelines.sql.spark.texts import JOINED, joined_source, take_apart
 from moldau.pipelines.streams.app import App

@@ -21,6 +21,8 @@ from moldau.pipelines.sql.catalog.commands import (
     Declare,
     DropCommand,
     InsertSelectCommand,
+    PauseCommand,
+    ResumeCommand,
     TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import Desired
@@ -220,6 +222,60 @@ def test_a_terminated_query_stays(catalog: Catalog) -> None:
     with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is terminated already"):
         catalog.decide(TerminateCommand("CTAS_TOTALS_2"), 0)
     assert catalog.decide(TerminateCommand(), 0) == CatalogDecision("No query is running")
+
+
+def test_a_paused_query_goes_on_when_it_is_resumed(catalog: Catalog) -> None:
+    decision = _do(catalog, PauseCommand("ctas_totals_2"))
+    assert decision.message == ("Query CTAS_TOTALS_2 paused; RESUME goes on from the checkpoint")
+    assert decision.after == (StopQuery("CTAS_TOTALS_2"),)
+    with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is paused already"):
+        catalog.decide(PauseCommand("CTAS_TOTALS_2"), 0)
+    # It is to go on: what it reads stays, and its own statement leaves it as it is.
+    with pytest.raises(CatalogError, match="CTAS_TOTALS_2 reads it"):
+        catalog.decide(DropCommand(RelationKind.STREAM, "orders"), 0)
+    same = CreateAsCommand(TOTALS, "CREATE TABLE totals AS ...", ("orders",), if_not_exists=True)
+    assert catalog.decide(same, 0) == CatalogDecision("Table totals is there already")
+    assert [each.id for each in catalog.snapshot().queries.values() if each.is_running] == [
+        "CSAS_ENRICHED_1"
+    ]
+    decision = _do(catalog, ResumeCommand("CTAS_TOTALS_2"))
+    assert decision.message == "Query CTAS_TOTALS_2 goes on from its checkpoint"
+    assert decision.after == (StartQuery(catalog.snapshot().queries["CTAS_TOTALS_2"]),)
+    with pytest.raises(CatalogError, match="query CTAS_TOTALS_2 is not paused"):
+        catalog.decide(ResumeCommand("CTAS_TOTALS_2"), 0)
+
+
+def test_all_that_run_are_paused_and_all_that_are_paused_are_resumed(catalog: Catalog) -> None:
+    _do(catalog, TerminateCommand("CSAS_ENRICHED_1"))
+    assert _do(catalog, PauseCommand()).after == (StopQuery("CTAS_TOTALS_2"),)
+    assert catalog.decide(PauseCommand(), 0) == CatalogDecision("No query is running")
+    with pytest.raises(CatalogError, match="query CSAS_ENRICHED_1 is terminated already"):
+        catalog.decide(PauseCommand("CSAS_ENRICHED_1"), 0)
+    # A terminated one has ended on purpose: it goes on only by its name.
+    decision = _do(catalog, ResumeCommand())
+    assert [each.query.id for each in decision.after if isinstance(each, StartQuery)] == [
+        "CTAS_TOTALS_2"
+    ]
+    assert catalog.decide(ResumeCommand(), 0) == CatalogDecision("No query is paused")
+    _do(catalog, ResumeCommand("CSAS_ENRICHED_1"))
+    assert all(each.is_running for each in catalog.snapshot().queries.values())
+    # A paused one is stopped already.
+    _do(catalog, PauseCommand("CSAS_ENRICHED_1"))
+    assert _do(catalog, TerminateCommand()).after == (StopQuery("CTAS_TOTALS_2"),)
+
+
+def test_what_cannot_go_on_says_why(catalog: Catalog) -> None:
+    insert = InsertSelectCommand("enriched", "INSERT INTO enriched SELECT 1", ("users",))
+    _do(catalog, insert)
+    _do(catalog, PauseCommand("INSERT_ENRICHED_3"))
+    with pytest.raises(CatalogError, match="is this statement, and paused: RESUME INSERT_ENRICH"):
+        catalog.decide(insert, 0)
+    with pytest.raises(CatalogError, match="enriched is in use, INSERT_ENRICHED_3 writes it"):
+        catalog.decide(DropCommand(RelationKind.STREAM, "enriched"), 0)
+    _do(catalog, TerminateCommand())
+    _do(catalog, DropCommand(RelationKind.TABLE, "users"))
+    with pytest.raises(CatalogError, match="INSERT_ENRICHED_3 reads users, which is not there any"):
+        catalog.decide(ResumeCommand("INSERT_ENRICHED_3"), 0)
 
 
 def test_the_same_statement_has_a_terminated_query_go_on(catalog: Catalog) -> None:

@@ -30,6 +30,8 @@ from moldau.pipelines.sql.catalog.commands import (
     Declare,
     DropCommand,
     InsertSelectCommand,
+    PauseCommand,
+    ResumeCommand,
     TerminateCommand,
 )
 from moldau.pipelines.sql.catalog.definitions import CatalogSnapshot, DefinitionValue
@@ -47,13 +49,20 @@ SOURCES = st.lists(NAMES, max_size=2).map(tuple)
 IDS = st.none() | st.builds("{}_{}_{}".format, st.sampled_from(["CSAS", "CTAS", "INSERT"]),
                             st.sampled_from("ABC"), st.integers(1, 9))  # fmt: skip
 COMMANDS = st.one_of(
-    st.builds(Declare, RELATIONS, st.just("CREATE"), st.booleans()),
+    st.builds(Declare, RELATIONS, st.just("CREATE"), st.booleans(), st.booleans()),
     st.builds(
-        CreateAsCommand, RELATIONS, st.just("CREATE AS"), SOURCES, if_not_exists=st.booleans()
+        CreateAsCommand,
+        RELATIONS,
+        st.sampled_from(["CREATE AS", "CREATE AS other"]),
+        SOURCES,
+        if_not_exists=st.booleans(),
+        or_replace=st.booleans(),
     ),
     st.builds(InsertSelectCommand, NAMES, st.just("INSERT"), SOURCES),
     st.builds(DropCommand, KINDS, NAMES, st.booleans(), st.booleans()),
     st.builds(TerminateCommand, IDS),
+    st.builds(PauseCommand, IDS),
+    st.builds(ResumeCommand, IDS),
 )
 
 

@@ -3,9 +3,11 @@
 import pytest
 from sqlglot import exp
 
+from moldau.pipelines.errors import PipelineError
 from moldau.pipelines.sql.language.parsing import parse
 from moldau.pipelines.sql.language.statements import Select
-from moldau.pipelines.sql.spark.having import CHOSEN, having_as_column
+from moldau.pipelines.sql.spark.having import having_as_column
+from moldau.pipelines.sql.spark.sides import CHOSEN
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,18 @@ def test_what_it_becomes(text: str, chosen: str, condition: str) -> None:
     source = text[len(chosen) : text.index("HAVING")].strip()
     column = f"coalesce(({condition}), false) AS {CHOSEN}"
     assert having_as_column(f"SELECT {text}", select) == f"SELECT {chosen}, {column} {source}"
+
+
+def test_a_select_behind_others_and_one_that_is_turned_round() -> None:
+    text = "WITH a AS (SELECT 1 AS b, 2 AS c FROM t) SELECT b, sum(c) AS c FROM a GROUP BY b"
+    (statement,) = parse(f"{text} HAVING c > 1")
+    assert isinstance(statement, Select)
+    select = statement.query.expression
+    assert isinstance(select, exp.Select)
+    column = f"sum(c) AS c, coalesce(((sum(c)) > 1), false) AS {CHOSEN}"
+    assert having_as_column(f"{text} HAVING c > 1", select) == text.replace("sum(c) AS c", column)
+    with pytest.raises(PipelineError, match="SELECT stands before FROM"):
+        having_as_column("FROM a SELECT b GROUP BY b HAVING b > 1", select)
 
 
 def test_what_is_behind_it_stays() -> None:
