@@ -265,6 +265,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "SQL: streams joined WITHIN a time, and HAVING over changes, beside batches",
+        ("tests/spark/test_sql_within.py", "tests/spark/test_sql_having.py"),
+        {"MOLDAU_SQL_ROUNDS": "12"},
+        "pipelines",
+    ),
+    Proof(
         "Nexmark's queries",
         ("tests/spark/nexmark",),
         {"MOLDAU_NEXMARK_EVENTS": "1000000"},

@@ -1,5 +1,6 @@
 """HAVING over changes: after every batch, a table has what the same SELECT has as a batch."""
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from moldau.testing import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS, ROWS, SEED = 3, 8, 3
+ROUNDS = int(os.environ.get("MOLDAU_SQL_ROUNDS", "3"))
+ROWS, SEED = 8, 3
 
 # Names that are both of the input and of the result, conditions that come and go, and null.
 TABLES = {

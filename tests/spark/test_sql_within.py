@@ -1,6 +1,7 @@
 """Streams joined WITHIN a time, beside the same join computed in plain Python."""
 
 import json
+import os
 import random
 import re
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from moldau.testing import Pipeline
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GRACE = timedelta(milliseconds=20_250)
 """Rows are at whole and half seconds: none is exactly as late as it may be."""
-ROUNDS, ROWS, SEED = 2, 20, 17
+ROUNDS = int(os.environ.get("MOLDAU_SQL_ROUNDS", "2"))
+ROWS, SEED = 20, 17
 FAR = timedelta(days=2)
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 

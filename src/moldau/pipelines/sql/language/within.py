@@ -136,7 +136,7 @@ class _Name(NamedTuple):
 
 
 def _sides(cursor: Cursor, clause: Token, before: Sequence[Token]) -> tuple[_Name, str, _Name]:
-    """Return the stream behind FROM, whose rows are there in any case, and the other stream."""
+    """Return the stream behind FROM, whose rows are always there (LEFT, ...), and the other."""
     words = [token.word for token in before]
     join = len(words) - 1 - words[::-1].index("JOIN")
     begin = join

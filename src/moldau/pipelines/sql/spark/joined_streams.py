@@ -97,6 +97,11 @@ def refuse_unbounded(query: SelectQuery, sides: Sequence[Side]) -> None:
                     f"for ever; say how far apart they may be, as in JOIN {side.called} WITHIN "
                     "1 HOUR ON ..."
                 )
+            if not join.args.get("using") and not any(isinstance(each, exp.EQ) for each in bounds):
+                raise PipelineError(
+                    f"JOIN {side.called}: two streams are joined by columns that are equal, as in "
+                    "ON a.id = b.id; what else is to hold comes behind AND"
+                )
 
 
 def _side_of(node: exp.Expr, sides: Sequence[Side]) -> Side | None:

@@ -68,6 +68,16 @@ def test_rows_that_would_wait_for_ever(text: str) -> None:
         refuse_unbounded(statement.query, sides)
 
 
+def test_rows_that_meet_all_others() -> None:
+    statement, sides = select("SELECT 1 FROM orders o JOIN orders p WITHIN 1 HOUR ON o.id < p.id")
+    with pytest.raises(PipelineError) as error:
+        refuse_unbounded(statement.query, sides)
+    assert str(error.value) == (
+        "JOIN p: two streams are joined by columns that are equal, as in ON a.id = b.id; what else "
+        "is to hold comes behind AND"
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
