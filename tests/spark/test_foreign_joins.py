@@ -19,10 +19,10 @@ from tests.spark.tables import World, put
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "3"))
+BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "2"))
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("how", [pytest.param("inner", marks=pytest.mark.soak), "left"])
 def test_rows_are_those_of_a_batch(
     spark: "SparkSession", broker: Broker, topic: str, tmp_path: Path, how: str
 ) -> None:

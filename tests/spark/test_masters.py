@@ -58,6 +58,7 @@ def check_on(
     return found
 
 
+@pytest.mark.soak
 def test_a_standalone_cluster(broker: Broker, topic: str, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path) as master:
         found = check_on(master, broker, topic, tmp_path)

@@ -11,7 +11,7 @@ from moldau.testing import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "3"))
+BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "2"))
 COLUMNS: Final = {"users": "user string, name string, city string", "points": "user string, n int"}
 STATEMENTS: Final = {
     "totals": (

@@ -14,7 +14,7 @@ from moldau.testing import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = int(os.environ.get("MOLDAU_SQL_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("MOLDAU_SQL_ROUNDS", "2"))
 ROWS, SEED = 8, 3
 
 # Names that are both of the input and of the result, conditions that come and go, and null.

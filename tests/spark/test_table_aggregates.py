@@ -20,7 +20,7 @@ from tests.spark.test_app_aggregates import RESULTS, SCHEMA, latest, random_row
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "3"))
+BATCHES = int(os.environ.get("MOLDAU_TABLE_BATCHES", "2"))
 
 
 def test_groups_and_types_are_those_of_a_batch(

@@ -103,6 +103,10 @@ public class Groups {
             consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer());
         }
 
+        int generation() {
+            return consumer.groupMetadata().generationId();
+        }
+
         Member(String group, String protocol) {
             this(group, protocol, Map.of());
             consumer.subscribe(List.of(group), this);
@@ -228,9 +232,13 @@ public class Groups {
             Set<TopicPartition> had;
             try (Member second = new Member(topic, protocol, two)) {
                 second.consumer.subscribe(List.of(topic), second);
-                pollUntil(() -> isShared(6, first, second), first, second);
+                // A rebalance is over when both have its generation; the first may hear of it last.
+                pollUntil(
+                        () -> isShared(6, first, second) && first.generation() == second.generation(),
+                        first, second);
                 had = new HashSet<>(second.owned);
             }
+            first.poll();
             int changes = first.changes;
             try (Member again = new Member(topic, protocol, two)) {
                 again.consumer.subscribe(List.of(topic), again);
