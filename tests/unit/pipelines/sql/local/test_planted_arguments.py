@@ -272,6 +272,7 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> set[Pair]:
     return taken
 
 
+@pytest.mark.long
 def test_without_its_check_each_argument_would_be_overlooked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
