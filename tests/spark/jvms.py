@@ -6,13 +6,14 @@ from pathlib import Path
 
 
 def find_jvm(pid: int) -> int | None:
-    """Return the JVM that a process has started."""
+    """Return the JVM that a process has started; a dead one that is not reaped yet is none."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
         except (FileNotFoundError, ProcessLookupError):
             continue  # It has ended meanwhile.
-        if fields["PPid"].strip() == str(pid) and fields["Name"].strip() == "java":
+        is_dead = fields["State"].strip().startswith("Z")
+        if fields["PPid"].strip() == str(pid) and fields["Name"].strip() == "java" and not is_dead:
             return int(status.parent.name)
     return None
 
