@@ -26,7 +26,7 @@ class Script:
 
     text: str
     statements: Sequence[Statement] | None
-    """None if it was not understood: whoever executes it says why, and may know more."""
+    """None if it was not understood: the engine that executes it says why."""
 
     @classmethod
     def of(cls, text: str) -> Self:

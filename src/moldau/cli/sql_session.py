@@ -58,7 +58,7 @@ def execute(
 ) -> Mapping[str, str] | None:
     """Have statements answered, and print that; return the settings if they have changed.
 
-    Whoever is interrupted meanwhile hangs up, and the server ends what it does for them.
+    A shell that is interrupted meanwhile hangs up, and the server ends its statement.
     """
     printer = AnswerPrinter(live=script.live, **printing)
     try:

@@ -159,14 +159,14 @@ def _serve(listener: socket.socket) -> LaunchRequest | None:
                 os.close(child.end)
                 break  # the others may be of descriptors that are closed now
             else:
-                # Who stands in for it was killed.
+                # The launcher that stands in for it was killed.
                 poll.modify(descriptor, 0)
                 with suppress(ProcessLookupError):
                     os.kill(child.process, signal.SIGKILL)
 
 
 def _receive(link: socket.socket) -> LaunchRequest | None:
-    """Return a request, None if whoever wanted it was gone first."""
+    """Return a request, None if its launcher was gone first."""
     with suppress(OSError, ValueError, EOFError):
         head, streams, _, _ = socket.recv_fds(link, SIZE_BYTES, 3)
         data = bytearray()

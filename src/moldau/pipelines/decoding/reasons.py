@@ -1,4 +1,4 @@
-"""Why a record does not decode, in words that are the same whoever has tried."""
+"""Why a record does not decode, in words that are the same for Spark and for the local engine."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ def wrong_field(path: str, kind: str) -> str:
 
 
 def out_of_years(path: str) -> str:
-    """Return that a time is one that neither Python nor anybody's calendar has."""
+    """Return that a time is outside of the years 1 to 9999."""
     return f"field {path} {YEARS}; {_ADVICE}"
 
 

@@ -21,7 +21,7 @@ END_SECONDS_MAX: Final = 1.0
 
 
 class InsideClient:
-    """Has statements executed in a thread, so that whoever waits for them can be interrupted."""
+    """Has statements executed in a thread, so that the shell can be interrupted meanwhile."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -34,7 +34,7 @@ class InsideClient:
     def execute(
         self, sql: str | Sequence[Statement], settings: Mapping[str, str] | None = None
     ) -> Generator[Mapping[str, Any]]:
-        """Yield answers as they come; whoever closes the iterator cancels what is running.
+        """Yield answers as they come; a caller that closes the iterator cancels what is running.
 
         `ServerRefusedError` when a statement fails; those before it are done.
         """
@@ -74,5 +74,5 @@ class InsideClient:
                     yield cast("Mapping[str, Any]", plain(each))
         finally:
             asker.cancel()
-            # What does not heed that nobody waits for it any more is left behind.
+            # A statement that does not heed its cancellation is left behind.
             thread.join(END_SECONDS_MAX)

@@ -108,7 +108,7 @@ class LazyRunner:
             self._missing[query.id] = str(error)
             return
         if is_first:
-            # Whoever plans a query hears it otherwise; of one that goes on, only the server can.
+            # A client that plans a query hears it; of one that goes on, only the log tells.
             self._say(STARTING)
         runner.start(query, snapshot)
 

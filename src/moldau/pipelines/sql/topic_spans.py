@@ -21,7 +21,7 @@ LAG: Final = "min.compaction.lag.ms"
 
 
 class NoTopicError(PipelineError):
-    """A name that nothing has; whoever knows all names says which is like it."""
+    """A name that no topic has; the caller, which knows all names, says which is like it."""
 
     def __init__(self, name: str, close: str = "") -> None:
         there = close or ": SHOW TOPICS lists what is there"

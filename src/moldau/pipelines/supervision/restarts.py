@@ -31,7 +31,7 @@ from moldau.pipelines.streams.waves import find_circle
 from moldau.pipelines.supervision.failures import Failure
 
 SPARK: Final = "spark"
-"""Who a report is of that concerns no single query."""
+"""The name of reports on the session, which concern no single query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Tell the one who runs the app."""
+    """Tell the user who runs the app."""
 
     name: str
     line: str

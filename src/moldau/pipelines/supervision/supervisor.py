@@ -54,7 +54,7 @@ class Audience(Protocol):
 
 
 class Supervised(Protocol):
-    """Who has the queries, and the session that they run in."""
+    """The app: its queries, and the session that they run in."""
 
     def start_query(self, name: str) -> "StreamingQuery":
         """Start a query."""

@@ -21,7 +21,7 @@ TIMEOUT_MS_DEFAULT: Final = "900000"
 def choose_timeout(clients: KeptClients, kind: BatchKind) -> int | None:
     """Return the longest timeout that the broker allows; None if it has two-phase commit.
 
-    What never expires must have somebody who comes back to it: a query does, a job does not. A
+    What never expires needs a writer that comes back to it: a query does, a job does not. A
     broker that allows less than it did refuses a producer, and after an error it is asked anew.
     """
     found = clients.keep(TIMEOUT_MAX, lambda: _ask(clients.admin, TIMEOUT_MAX, TWO_PHASE))

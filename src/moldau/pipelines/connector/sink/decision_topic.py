@@ -25,7 +25,7 @@ from moldau.protocol.errors import ErrorCode
 
 CONFIGS: Final = {
     "cleanup.policy": "compact",
-    # Whoever reads it first, reads all of it: small segments are compacted soon.
+    # A task that reads it first reads all of it: small segments are compacted soon.
     "segment.bytes": 1 << 20,
     "min.cleanable.dirty.ratio": 0.1,
 }

@@ -1,4 +1,4 @@
-"""The functions of Spark's SQL, by name: who misspells one need not wait for Spark to hear it."""
+"""The functions of Spark's SQL, by name: a misspelt one is told before Spark starts."""
 
 from typing import Final
 

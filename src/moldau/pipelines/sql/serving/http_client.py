@@ -26,7 +26,7 @@ class ServerClient(ViewClient):
     def execute(
         self, sql: str, settings: Mapping[str, str] | None = None
     ) -> Generator[Mapping[str, Any]]:
-        """Yield answers as they come; whoever closes the iterator cancels what is running.
+        """Yield answers as they come; a caller that closes the iterator cancels what is running.
 
         `ServerRefusedError` when a statement fails; those before it are done.
         """

@@ -66,7 +66,7 @@ class SqlServer:
     ) -> None:
         """Listen; `start` does the rest. `make_ports` is called when nobody else has the service.
 
-        `host` is an address of this machine; whoever reaches it can read and delete topics.
+        `host` is an address of this machine; a client that reaches it reads and deletes topics.
         """
         self._servers = servers
         self._make_ports = make_ports

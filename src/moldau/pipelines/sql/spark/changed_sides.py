@@ -54,6 +54,6 @@ def as_table(result: DataFrame, keys: Sequence[str]) -> DerivedTable:
     shown = shown_names(result.columns)
     row = F.struct(*(column(found[name]).alias(name) for name in shown))
     value = F.when(change[IS_ROW], row).alias(VALUE)
-    # The key's columns are in the order of the result, as everybody else has them.
+    # The key's columns are in the order of the result, as in all other results.
     ordered = [change[f"k{keys.index(name)}"].alias(name) for name in shown if name in keys]
     return DerivedTable(by_place.select(*ordered, change["place"].alias(PLACE), value))

@@ -1,4 +1,4 @@
-"""Tells whoever waits that Spark has to be started first, and how long that takes."""
+"""Tells a client that waits that Spark has to be started first, and how long that takes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
