@@ -120,6 +120,11 @@ def test_a_batch_ends_with_whoever_asked(ask: Ask, broker: Broker, spark: "Spark
     assert not jobs.getActiveJobsIds()
 
 
+def test_samples_of_topics_are_taken(ask: Ask) -> None:
+    assert rows(ask("SELECT count(orders.id) FROM orders TABLESAMPLE (0 PERCENT)")) == [(0,)]
+    assert len(rows(ask("SELECT o.id FROM orders TABLESAMPLE (1 ROWS) AS o"))) == 1
+
+
 def test_rows_are_pushed_from_now_on_up_to_a_limit(ask: Ask, broker: Broker) -> None:
     result = ask(
         "SELECT o.id, u.city FROM orders o JOIN users u ON o.user = u.user EMIT CHANGES LIMIT 1"

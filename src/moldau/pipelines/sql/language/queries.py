@@ -69,6 +69,8 @@ class TableUse:
     """Of its name, without quotes: `shop.orders` has two."""
     alias: str | None = None
     as_of: AsOf | None = None
+    is_sampled: bool = False
+    """Whether TABLESAMPLE follows: an alias is only allowed behind it."""
 
     @property
     def name(self) -> str:
@@ -112,6 +114,13 @@ class PseudoUse:
     """The column with the window, if the query says so itself."""
     alias: str | None = None
     """What the result is called: a column `window.start` would be called `start`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleEnd:
+    """The end of TABLESAMPLE, where a table without an alias gets the one that it needs."""
+
+    table: TableUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +175,7 @@ class QueryNames:
 AS_WRITTEN = QueryNames()
 
 
-QueryPiece: TypeAlias = str | TableUse | PseudoUse | StarUse
+QueryPiece: TypeAlias = str | TableUse | SampleEnd | PseudoUse | StarUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +219,18 @@ def _rendered(piece: QueryPiece, names: QueryNames) -> str:
         return f"* EXCEPT ({hidden})" if hidden else "*"
     if isinstance(piece, TableUse):
         name = names.table(piece)
-        is_same = name == AS_WRITTEN.table(piece) or piece.alias is not None
-        # Columns are qualified with the name that the user knows.
-        return name if is_same else f"{name} AS {quote(piece.called)}"
+        return name if piece.is_sampled else name + _missing_alias(piece, name)
+    if isinstance(piece, SampleEnd):
+        return _missing_alias(piece.table, names.table(piece.table))
     if piece.column is Pseudo.ROWTIME:
         text = piece.qualifier + names.rowtime(piece.table)
     else:
         window = piece.window or names.window(piece.table)
         text = f"{piece.qualifier}{window}.{piece.column.removeprefix('window')}"
     return text if piece.alias is None else f"{text} AS {piece.alias}"
+
+
+def _missing_alias(use: TableUse, name: str) -> str:
+    """Return the alias that a table called `name` needs: the user qualifies columns with it."""
+    is_same = name == AS_WRITTEN.table(use) or use.alias is not None
+    return "" if is_same else f" AS {quote(use.called)}"

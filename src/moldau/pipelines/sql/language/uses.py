@@ -7,12 +7,14 @@ from typing import Final
 from sqlglot import exp
 
 from moldau.pipelines.sql.language.column_types import quote
+from moldau.pipelines.sql.language.lexing import split
 from moldau.pipelines.sql.language.queries import (
     AsOf,
     Metadata,
     Pseudo,
     PseudoUse,
     QueryPiece,
+    SampleEnd,
     StarUse,
     TableUse,
 )
@@ -44,9 +46,13 @@ class Uses:
             # The last character's place: that behind it may be behind something that was cut out.
             original_end = rewritten.origin(end - 1) + 1
             names = tuple(part.name for part in parts)
-            use = TableUse(names, node.alias or None, times.get(original_end))
+            is_sampled = bool(node.args.get("sample"))
+            use = TableUse(names, node.alias or None, times.get(original_end), is_sampled)
             self._by_node[id(node)] = self.by_end[original_end] = use
             self._found[TextEdit(start, end, "")] = use
+            if is_sampled:
+                sample_end = _sample_end(self._text, end)
+                self._found[TextEdit(sample_end, sample_end, "")] = SampleEnd(use)
         for column in query.find_all(exp.Column):
             self._add_pseudo(column)
             self._add_metadata(column)
@@ -138,6 +144,19 @@ class Uses:
         # What is turned round by PIVOT has no row that is of one record.
         uses = (self._by_node.get(id(each)) for each in sources if not each.args.get("pivots"))
         return [use for use in uses if use is not None]
+
+
+def _sample_end(text: str, start: int) -> int:
+    """Return where the `TABLESAMPLE (...) REPEATABLE (...)` ends that follows `start`."""
+    (tokens,) = split(text)
+    behind = [token for token in tokens if token.start >= start]
+    end, depth = start, behind[0].depth
+    for token, following in zip(behind, [*behind[1:], None], strict=True):
+        if token.text == ")" and token.depth == depth:
+            end = token.end
+            if following is None or following.word != "REPEATABLE":
+                break
+    return end
 
 
 def _is_elsewhere(node: exp.Table) -> bool:

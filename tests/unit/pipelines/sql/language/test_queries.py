@@ -96,6 +96,18 @@ def test_variants_are_taken_apart_with_a_colon() -> None:
             "SELECT /*+ BROADCAST(t) */ a FROM t -- why not",
             "SELECT /*+ BROADCAST(t) */ a FROM v_t_0 AS t",
         ),
+        (
+            "SELECT t.a FROM t TABLESAMPLE (5 ROWS) WHERE b",
+            "SELECT t.a FROM v_t_0 TABLESAMPLE (5 ROWS) AS t WHERE b",
+        ),
+        (
+            "SELECT 1 FROM (SELECT a FROM t TABLESAMPLE (f(9) PERCENT) REPEATABLE (7)) u",
+            "SELECT 1 FROM (SELECT a FROM v_t_0 TABLESAMPLE (f(9) PERCENT) REPEATABLE (7) AS t) u",
+        ),
+        (
+            "SELECT x.a FROM t TABLESAMPLE (5 ROWS) AS x",
+            "SELECT x.a FROM v_t_0 TABLESAMPLE (5 ROWS) AS x",
+        ),
         ("SELECT a FROM t QUALIFY b > 1", "SELECT a FROM v_t_0 AS t QUALIFY b > 1"),
         ("FROM t |> WHERE a > 1 |> SELECT b", "FROM v_t_0 AS t |> WHERE a > 1 |> SELECT b"),
     ],
