@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pytest
 
+from moldau.pipelines.sql.language.parsing import parse
+from moldau.pipelines.sql.language.queries import QueryNames, TableUse
+from moldau.pipelines.sql.language.statements import Select
 from moldau.pipelines.sql.local.aggregates import (
     AGGREGATES,
     DISTINCT_AGGREGATES,
@@ -125,6 +128,7 @@ def theirs(rows: pa.Table, spark: "SparkSession") -> SparkAnswers:
     for name, value in QUICK.items():
         session.conf.set(name, value)
     session.createDataFrame(rows).createOrReplaceTempView("t")
+    session.table("t").createOrReplaceTempView("other_t")
     return SparkAnswers(session)
 
 
@@ -172,6 +176,28 @@ def test_clauses_that_only_spark_knows(local: LocalTable, theirs: SparkAnswers) 
         found += [f"{text}\n  {e}" for e in differences(ours.rows, other, is_ordered=False)]
     assert not found, "\n".join(found)
     assert len(answered) < len(FOREIGN) // 4
+
+
+def test_what_spark_is_asked_means_what_the_user_wrote(theirs: SparkAnswers) -> None:
+    found = []
+    for text in (each.format(item="i + 1") for each in FOREIGN):
+        if text.startswith("TABLE "):
+            continue  # not a statement here: the error says SELECT
+        (statement,) = parse(text)
+        assert isinstance(statement, Select), text
+        as_written, as_sent = theirs.ask(text), theirs.ask(statement.query.render(_OtherNames()))
+        if isinstance(as_written, str) or isinstance(as_sent, str):
+            found.append(f"{text}\n  {as_written}\n  {as_sent}")
+        else:
+            found += [f"{text}\n  {e}" for e in differences(as_sent, as_written, is_ordered=False)]
+    assert not found, "\n".join(found)
+
+
+class _OtherNames(QueryNames):
+    """Calls the table what no statement does, as the engine on Spark does."""
+
+    def table(self, use: TableUse) -> str:
+        return f"other_{use.name}"
 
 
 def test_every_function_of_the_list_can_be_made() -> None:
