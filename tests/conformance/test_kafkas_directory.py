@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from moldau._native.producers import ProducerState
 from moldau.kernel.ids import TopicPartition
 from moldau.log.checkpoints import CLEANED_OFFSETS, parse_offsets
 from moldau.log.config import LogConfig
 from moldau.log.producer_snapshots import decode_snapshot
-from moldau.log.producer_state import ProducerState
 from moldau.runtime.disk import FileDisk
 from tests.conformance.apache_kafka import ApacheKafka, apache_kafka
 from tests.conformance.log_reading import KafkaView, consume, open_log, produce

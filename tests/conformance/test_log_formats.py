@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from moldau._native.producers import ProducerState
 from moldau._native.records import read_batches
 from moldau.kernel.ids import (
     LeaderEpoch,
@@ -40,7 +41,6 @@ from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT, EpochStart, Leader
 from moldau.log.markers import find_marker
 from moldau.log.offset_index import OffsetIndex
 from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
-from moldau.log.producer_state import ProducerState
 from moldau.log.producers import Origin, Producers
 from moldau.log.time_index import TimeIndex
 from moldau.runtime.memory_disk import MemoryDisk

@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
+from moldau._native.producers import ProducerState
 from moldau._native.records import Batch, Record, check_batches, read_batches
 from moldau.log.config import LogConfig
 from moldau.log.errors import AppendError, OffsetOutOfRangeError, ProducerError
 from moldau.log.extents import Isolation
 from moldau.log.producer_snapshots import decode_snapshot
-from moldau.log.producer_state import ProducerState
 from moldau.log.producers import Origin
 from moldau.protocol.errors import ErrorCode
 from moldau.records.batch import TRANSACTIONAL, build_batch, validate

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
+from moldau._native.producers import ProducerState
 from moldau._native.records import Batch, read_batches
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset, Position
 from moldau.log.extents import Isolation
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.partition import PartitionLog
-from moldau.log.producer_state import ProducerState
 from moldau.log.producers import Producers
 from moldau.log.segment import Segment
 from moldau.records.batch import read_records

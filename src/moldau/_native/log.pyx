@@ -45,12 +45,6 @@ cdef array.array _INT64 = arrays.array("q")
 
 @cython.final
 cdef class Ordinary:
-    cdef int64_t batch_bytes_max
-    cdef int64_t total_bytes_max
-    cdef int64_t before_ms_max
-    cdef int64_t after_ms_max
-    cdef bint is_keyed
-
     def __init__(
         self,
         *,
@@ -66,6 +60,27 @@ cdef class Ordinary:
         self.after_ms_max = after_ms_max
         self.is_keyed = is_keyed
 
+    cdef bint admits(self, Batch batch, RecordStats stats, bint is_client, int64_t now_ms) noexcept:
+        """Say whether there is nothing to refuse or to change in a batch by itself."""
+        if batch.size > self.batch_bytes_max:
+            return False
+        if batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
+            return False
+        if stats is not None:
+            if stats.max_timestamp != batch.max_timestamp:
+                return False
+            if stats.max_timestamp != NO_TIMESTAMP and (
+                stats.min_timestamp < 0
+                or stats.max_timestamp - now_ms > self.after_ms_max
+                or now_ms - stats.min_timestamp > self.before_ms_max
+            ):
+                return False
+            if self.is_keyed and stats.keyless_count:
+                return False
+        return not (
+            is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0))
+        )
+
     def take(self, checked not None, bint is_client, int64_t now_ms):
         cdef Batch batch
         cdef RecordStats stats
@@ -75,25 +90,19 @@ cdef class Ordinary:
             return None
         for batch, stats in checked:
             total += batch.size
-            if batch.size > self.batch_bytes_max or total > self.total_bytes_max:
-                return None
-            if batch.attributes & (ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_CONTROL):
-                return None
-            if stats is not None:
-                if stats.max_timestamp != batch.max_timestamp:
-                    return None
-                if stats.max_timestamp != NO_TIMESTAMP and (
-                    stats.min_timestamp < 0
-                    or stats.max_timestamp - now_ms > self.after_ms_max
-                    or now_ms - stats.min_timestamp > self.before_ms_max
-                ):
-                    return None
-                if self.is_keyed and stats.keyless_count:
-                    return None
-            if is_client and (batch.base_offset or (batch.producer_id >= 0 and batch.base_sequence < 0)):
+            if total > self.total_bytes_max or not self.admits(batch, stats, is_client, now_ms):
                 return None
             batches.append(batch)
         return batches
+
+
+cdef int assign_place(uint8_t *p, Batch batch, int64_t base_offset, int32_t leader_epoch) noexcept:
+    """Give an offset and an epoch to the batch at `p`; its checksum does not cover them."""
+    batch.base_offset = base_offset
+    batch.leader_epoch = leader_epoch
+    store_be64(p + BATCH_BASE_OFFSET, <uint64_t>base_offset)
+    store_be32(p + BATCH_LEADER_EPOCH, <uint32_t>leader_epoch)
+    return 0
 
 
 def assign(
@@ -112,10 +121,7 @@ def assign(
             if batch.position < 0 or batch.position + batch.size > view.len:
                 raise ValueError("the batch is not in this buffer")
             p = <uint8_t *>view.buf + batch.position
-            batch.base_offset = base_offset
-            batch.leader_epoch = leader_epoch
-            store_be64(p + BATCH_BASE_OFFSET, <uint64_t>base_offset)
-            store_be32(p + BATCH_LEADER_EPOCH, <uint32_t>leader_epoch)
+            assign_place(p, batch, base_offset, leader_epoch)
             if append_time >= 0:
                 batch.attributes |= ATTRIBUTE_LOG_APPEND_TIME
                 batch.max_timestamp = append_time

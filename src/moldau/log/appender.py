@@ -46,11 +46,9 @@ class Appender:
 
     __slots__ = (
         "_dirty",
-        "_epoch",
         "_epochs_before",
         "_filled",
         "_maker",
-        "_pieces",
         "_state",
         "_unstaged",
     )
@@ -58,32 +56,32 @@ class Appender:
     def __init__(self, state: LogState, maker: SegmentMaker, dirty: DirtyFiles) -> None:
         self._state = state
         self._maker = maker
-        self._dirty = dirty
-        self._pieces: list[Buffer] = []
+        self._dirty = state.dirty = dirty
+        state.take_back = self._take_back
         self._filled: list[_Filled] = []
         self._unstaged: list[Segment] = []  # empty segments that others took the place of
         self._epochs_before: list[EpochStart] | None = None  # before the first change since a write
-        self._epoch = -1  # the newest
         self.reload()
 
     def reload(self) -> None:
         """Take over a state that was changed outside of here, with nothing staged."""
-        assert not self._pieces, "what is staged has to be written before"
+        assert not self._state.pieces, "what is staged has to be written before"
         latest = self._state.epochs.latest
-        self._epoch = -1 if latest is None else latest.epoch
+        self._state.epoch = LeaderEpoch(-1) if latest is None else latest.epoch
 
     @property
     def is_clean(self) -> bool:
         """Whether everything that was staged is written."""
-        return not self._pieces
+        return not self._state.pieces
 
     # Staging.
 
     def stage(self, data: Buffer, batches: list[Batch], now_ms: int) -> None:
         """Take in batches that follow each other in `data`, which must not change until `write`."""
         number = 0
+        state = self._state
         while True:
-            segment = self._state.segments[-1]
+            segment = state.segments[-1]
             tail = segment.tail
             assert tail is not None, f"{segment.path} is closed"
             start = tail.position
@@ -91,11 +89,11 @@ class Appender:
             size = tail.position - start
             first = batches[number].position
             if size == len(data):
-                self._pieces.append(data)
+                state.pieces.append(data)
             elif size:
-                self._pieces.append(memoryview(data)[first : first + size])
+                state.pieces.append(memoryview(data)[first : first + size])
             for batch in batches if stop - number == len(batches) else batches[number:stop]:
-                if batch.leader_epoch != self._epoch:
+                if batch.leader_epoch != state.epoch:
                     self._begin_epoch(batch)
                 if batch.producer_id >= 0:
                     position = Position(start + batch.position - first)
@@ -115,12 +113,12 @@ class Appender:
 
     def stage_roll(self, base_offset: Offset, now_ms: int) -> Segment:
         """Let a new segment follow; the full one is closed when it is written."""
-        segments = self._state.segments
+        state, segments = self._state, self._state.segments
         active = segments[-1]
-        if self._state.tail.position or active.has_files:
-            snapshot = encode_snapshot(self._state.producers.states.values())
-            self._filled.append(_Filled(active, self._pieces, base_offset, snapshot))
-            self._pieces = []
+        state.is_plain = False
+        if state.tail.position or active.has_files:
+            snapshot = encode_snapshot(state.producers.states.values())
+            self._filled.append(_Filled(active, state.take_pieces(), base_offset, snapshot))
         else:
             # Nothing of it is on the disk. Its file would stay: until the new one's name is
             # synced, it is what tells after a crash where the log goes on.
@@ -141,7 +139,8 @@ class Appender:
         self._dirty.add_segment(segment)
 
     def _begin_epoch(self, batch: Batch) -> None:
-        self._epoch = batch.leader_epoch
+        self._state.epoch = LeaderEpoch(batch.leader_epoch)
+        self._state.is_plain = False
         if batch.leader_epoch >= 0:
             epochs = self._state.epochs
             if self._epochs_before is None:
@@ -158,6 +157,7 @@ class Appender:
         marker = find_marker(batch, data)
         completed = None if marker is None else producers.apply_marker(batch, marker)
         if completed is not None and completed.is_abort:
+            self._state.is_plain = False
             segment.aborted.add(AbortedTransaction(*completed[:4]))
 
     # Writing.
@@ -167,10 +167,12 @@ class Appender:
 
         `StorageFullError` if it has no room for all of it.
         """
-        pieces = self._pieces
+        state = self._state
+        if state.try_write():
+            return True
+        pieces = state.pieces
         if not pieces and not self._filled:
             return False
-        state = self._state
         active = state.segments[-1]
         try:
             for filled in self._filled:
@@ -181,17 +183,14 @@ class Appender:
                 active.write(pieces)
                 self._dirty.add_segment(active)
         except DiskFullError as error:
-            self._undo()
-            raise StorageFullError(str(error)) from error
+            raise self._take_back(error) from error
         if self._filled:
             for filled in self._filled:
                 filled.segment.note_written()
                 self._close(filled)
             self._filled.clear()
-        active.note_written()
         self._unstaged.clear()
-        pieces.clear()
-        state.producers.mark()
+        state.note_written()
         if self._epochs_before is not None:
             self._epochs_before = None
             self.note_epochs()
@@ -208,6 +207,7 @@ class Appender:
         """
         segment = filled.segment
         self._dirty.has_closed = True
+        self._state.is_noted = False
         try:
             segment.seal()
             for path in segment.paths[1 : 4 if segment.has_aborted else 3]:
@@ -237,8 +237,8 @@ class Appender:
         self._dirty.add_file(path)
         self._dirty.add_names()
 
-    def _undo(self) -> None:
-        """Go back to the state after the last write that went well."""
+    def _take_back(self, error: DiskFullError) -> StorageFullError:
+        """Undo all since the last write that went well; return what to tell of it."""
         state = self._state
         segments = state.segments
         first = state.active
@@ -255,10 +255,12 @@ class Appender:
         if self._epochs_before is not None:
             state.epochs = LeaderEpochs(self._epochs_before)
             self._epochs_before = None
-        self._pieces = []
+        state.take_pieces()
+        state.is_plain = True
         self._filled.clear()
         self._unstaged.clear()
         self.reload()
+        return StorageFullError(str(error))
 
     def _remove_files(self, segment: Segment) -> None:
         self._dirty.remove_segment(segment)

@@ -15,7 +15,7 @@ from moldau.log.checkpoints import (
     RECOVERY_POINTS,
     render_clean_shutdown,
 )
-from moldau.log.config import MEMORY, Durability, LogConfig
+from moldau.log.config import FOREVER, MEMORY, Durability, LogConfig
 from moldau.log.errors import PartitionOfflineError, StorageFullError
 from moldau.log.file_names import relocated
 from moldau.log.folders import FolderState, marked_name
@@ -265,9 +265,13 @@ class LogDirectory:
         log = self.logs.get(partition)
         if log is None or partition in self._folderless:
             return
+        is_due = self._durability is not MEMORY and log.is_sync_due(now)
         if self._durability is not MEMORY:
-            logs = self._due if log.is_sync_due(now) else self._waiting
+            logs = self._due if is_due else self._waiting
             logs[partition] = log
+        # Until it is synced there is no more to know, unless the number of records makes it due.
+        config = log.config
+        log.end.is_noted = is_due or config.flush_messages == config.flush_ms == FOREVER
 
     def sync_soon(self, partition: TopicPartition) -> None:
         """Have a log synced with the next sync round, whatever `flush.ms` says."""

@@ -28,16 +28,17 @@ class DirtyFiles:
     __slots__ = (
         "_checkpoints",
         "_directory",
-        "_files",
         "_has_names",
         "_segments",
         "_taken",
+        "files",
         "has_closed",
     )
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        self._files: dict[str, None] = {}
+        self.files: dict[str, None] = {}
+        """Those with new content; the kernel looks whether a segment's is among them."""
         self._checkpoints: dict[str, bytes] = {}
         self._segments: dict[Offset, Segment] = {}
         self._has_names = False
@@ -45,18 +46,18 @@ class DirtyFiles:
         self.has_closed = False  # a segment is complete: worth a sync whatever the durability
 
     def __bool__(self) -> bool:
-        return bool(self._files or self._checkpoints or self._has_names)
+        return bool(self.files or self._checkpoints or self._has_names)
 
     def add_file(self, path: str) -> None:
         """A file has new content."""
-        self._files[path] = None
+        self.files[path] = None
 
     def add_segment(self, segment: Segment) -> None:
         """A segment has new content, and perhaps its files are new."""
         path = segment.path
-        if path in self._files:
+        if path in self.files:
             return
-        self._files[path] = None
+        self.files[path] = None
         if not segment.is_durable:
             self._segments[segment.base_offset] = segment
             self._has_names = True
@@ -72,13 +73,13 @@ class DirtyFiles:
     def remove_segment(self, segment: Segment) -> None:
         """A segment has left the log."""
         for path in segment.paths:
-            self._files.pop(path, None)
+            self.files.pop(path, None)
         self._segments.pop(segment.base_offset, None)
 
     def relocate(self, folder: str) -> None:
         """The partition's folder has another name, and nothing in it is being synced."""
         assert not self._taken, "what is being synced has the old name"
-        self._files = {relocated(path, folder): None for path in self._files}
+        self.files = {relocated(path, folder): None for path in self.files}
         self._checkpoints = {relocated(p, folder): c for p, c in self._checkpoints.items()}
         self._directory = folder
 
@@ -91,12 +92,12 @@ class DirtyFiles:
         """Hand out everything that gathered."""
         dirty = Dirty(
             end_offset,
-            tuple(self._files),
+            tuple(self.files),
             tuple(self._checkpoints.items()),
             self._directory if self._has_names else None,
             tuple(self._segments.values()),
         )
-        self._files.clear()
+        self.files.clear()
         self._checkpoints.clear()
         self._segments.clear()
         self._has_names = self.has_closed = False
@@ -112,7 +113,7 @@ class DirtyFiles:
     def put_back(self, dirty: Dirty) -> None:
         """There was no room for a checkpoint: all of it is still to be synced."""
         self._taken = [taken for taken in self._taken if taken is not dirty]
-        self._files = dict.fromkeys(dirty.files) | self._files
+        self.files = dict.fromkeys(dirty.files) | self.files
         self._checkpoints = dict(dirty.checkpoints) | self._checkpoints
         self._segments = {s.base_offset: s for s in dirty.segments} | self._segments
         self._has_names = self._has_names or dirty.directory is not None

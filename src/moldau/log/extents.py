@@ -6,6 +6,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import NamedTuple
 
+from moldau._native.append import Place
 from moldau._native.records import Batch, read_batches
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.aborted_index import AbortedTransaction
@@ -21,14 +22,6 @@ class Isolation(Enum):
     LOG_END = "log end"  # replicas
     HIGH_WATERMARK = "read_uncommitted"
     STABLE = "read_committed"
-
-
-class Place(NamedTuple):
-    """An offset that begins a batch, or ends the log, with its place in a segment."""
-
-    offset: Offset
-    segment_base_offset: Offset
-    position: Position
 
 
 class Extent(NamedTuple):

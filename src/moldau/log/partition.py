@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from moldau._native.append import Place
 from moldau._native.log import assign
 from moldau._native.records import Batch
 from moldau.kernel.clock import Instant
@@ -16,7 +17,6 @@ from moldau.log.errors import OffsetOutOfRangeError, UnexpectedOffsetError
 from moldau.log.extents import (
     Extent,
     Isolation,
-    Place,
     Read,
     TimestampedOffset,
     collect_aborted,
@@ -53,9 +53,7 @@ class PartitionLog:
         "_dirty",
         "_durability",
         "_flushed_at",
-        "_held_at",
         "_maker",
-        "_ordinary",
         "_removal",
         "_state",
         "_truncation",
@@ -65,8 +63,9 @@ class PartitionLog:
     def __init__(self, state: LogState, maker: SegmentMaker, durability: Durability) -> None:
         self._state = state
         self._maker = maker
-        self._ordinary = find_ordinary(maker.config)
         self._durability = durability
+        state.ordinary = find_ordinary(maker.config)
+        state.needs_sync = durability is FSYNC
         self._dirty = DirtyFiles(maker.directory)
         self._appender = Appender(state, maker, self._dirty)
         self._watermarks = Watermarks(state)
@@ -81,9 +80,13 @@ class PartitionLog:
             state, maker, self._appender, self._dirty, self._removal, self._watermarks
         )
         self._flushed_at: float | None = None
-        self._held_at: Offset | None = None
 
     # What it is.
+
+    @property
+    def end(self) -> LogState:
+        """Its end, to which a replica appends what is ordinary."""
+        return self._state
 
     @property
     def directory(self) -> str:
@@ -98,7 +101,8 @@ class PartitionLog:
     @config.setter
     def config(self, config: LogConfig) -> None:
         self._maker.config = config
-        self._ordinary = find_ordinary(config)
+        self._state.ordinary = find_ordinary(config)
+        self._state.is_noted = False
         self._maker.limit(self._state.active)
 
     @property
@@ -124,16 +128,12 @@ class PartitionLog:
     @property
     def durable_offset(self) -> Offset:
         """The end of what is durable here: synced or only written, as `durability` asks."""
-        if self._held_at is not None:
-            return self._held_at
-        if self._durability is FSYNC:
-            return self._state.synced
-        return self._state.written_offset
+        return self._state.durable_offset
 
     @property
     def high_watermark(self) -> Offset:
         """The end of what consumers see."""
-        return self._watermarks.high
+        return self._state.high_watermark
 
     @property
     def stable_offset(self) -> Offset:
@@ -177,22 +177,20 @@ class PartitionLog:
         now_ms = now.wall_ms
         append_time = -1
         batches = None
-        if self._ordinary is not None:
-            batches = self._ordinary.take(checked, origin is _CLIENT, now_ms)
+        state = self._state
+        if state.ordinary is not None:
+            batches = state.ordinary.take(checked, origin is _CLIENT, now_ms)
         if batches is None:
             config = self._maker.config
             data, batches = validate_append(config, data, checked, origin=origin, now_ms=now_ms)
             if config.message_timestamp_type == "LogAppendTime":
                 append_time = now_ms
-        state = self._state
         for batch in batches:
             if batch.producer_id >= 0:
                 duplicate = state.producers.check_any(batch, data, origin, transaction_version)
                 if duplicate is not None:
                     return Appended(*duplicate, state.log_start, is_duplicate=True)
-        tail = state.segments[-1].tail  # not `state.end_offset`, for every append needs it
-        assert tail is not None, "the last segment is written"
-        base_offset = tail.end_offset
+        base_offset = state.end_offset
         end = assign(data, batches, base_offset, leader_epoch, append_time)
         self._appender.stage(data, batches, now_ms)
         return Appended(base_offset, Offset(end - 1), append_time, state.log_start)
@@ -216,10 +214,7 @@ class PartitionLog:
         `StorageFullError` if there is no room: then none of it is in the log, and every
         append since the last write gets that error.
         """
-        is_written = self._appender.write()
-        if is_written:
-            self._watermarks.note_write()
-        return is_written
+        return self._appender.write()
 
     # Durability.
 
@@ -240,6 +235,7 @@ class PartitionLog:
     def take_dirty(self, now: Instant) -> Dirty:
         """Hand out what is to be synced; it gathers anew from here on."""
         self._flushed_at = now.monotonic
+        self._state.is_noted = False
         return self._dirty.take(self._state.written_offset)
 
     def synced(self, dirty: Dirty) -> None:
@@ -272,7 +268,7 @@ class PartitionLog:
 
     def advance_high_watermark(self, offset: Offset) -> bool:
         """Let consumers see up to `offset`; say whether that is new."""
-        return self._watermarks.advance(offset)
+        return self._state.advance(offset)
 
     # Reading.
 
@@ -303,14 +299,14 @@ class PartitionLog:
                 bound,
                 bytes_max=bytes_max,
                 at_least_one_batch=at_least_one_batch,
-                known=marks.find_place(offset),
+                known=state.find_place(offset),
             )
         aborted: Sequence[AbortedTransaction] = ()
         if found is not None and isolation is Isolation.STABLE:
             aborted = self._aborted(*found, offset, bound)
         return Read(
             None if found is None else found[1],
-            marks.high,
+            state.high_watermark,
             marks.stable,
             log_start,
             log_end,
@@ -375,7 +371,7 @@ class PartitionLog:
 
     def delete_records(self, before: Offset) -> Offset:
         """Answer DeleteRecords, -1 for all that consumers see; return the new log start."""
-        high = self._watermarks.high
+        high = self._state.high_watermark
         offset = high if before < 0 else before
         if offset > high:
             raise OffsetOutOfRangeError(offset, self._state.log_start, high)
@@ -386,7 +382,7 @@ class PartitionLog:
     def apply_retention(self, now: Instant, *, up_to: Offset) -> int:
         """Take expired segments out, as far as `up_to`; return how many. Nothing may be staged."""
         assert self._appender.is_clean, "write before"
-        return self._removal.apply_retention(min(up_to, self._watermarks.high), now)
+        return self._removal.apply_retention(min(up_to, self._state.high_watermark), now)
 
     def take_removable(self, now: Instant) -> list[str]:
         """Return the files to remove now, `file.delete.delay.ms` after they left the log."""
@@ -418,7 +414,7 @@ class PartitionLog:
         gone = set(olds) - {base_offset}  # their snapshots went with them
         self._state.snapshots[:] = [s for s in self._state.snapshots if s not in gone]
         self._dirty.add_segment(new)
-        self._watermarks.forget_places()
+        self._state.forget_places()
         self._removal.add_retired(retired, now)
 
     def find_cut(self, offset: Offset) -> Offset:
@@ -452,16 +448,16 @@ class PartitionLog:
         succeed(self._state, before._state, self._appender, now)  # noqa: SLF001 - one of us
         if before.log_start > self.log_start:
             self._removal.advance_log_start(before.log_start)
-        self._watermarks.forget_places()
-        self._watermarks.advance(before.high_watermark)
+        self._state.forget_places()
+        self._state.advance(before.high_watermark)
 
     def hold(self, at: Offset) -> None:
         """Vouch for nothing more than what is below `at`, until `release`."""
-        self._held_at = at
+        self._state.held_at = at
 
     def release(self) -> None:
         """Vouch for what is durable again."""
-        self._held_at = None
+        self._state.held_at = Offset(-1)
 
     def relocate(self, folder: str) -> None:
         """The folder was renamed, while nothing in it was being synced and nothing staged."""

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
+from moldau._native.producers import ProducerState
 from moldau._native.records import crc32c
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.log.errors import CorruptSnapshotError
-from moldau.log.producer_state import NO_OFFSET, KeptBatch, ProducerState
+from moldau.log.producer_state import NO_OFFSET
 from moldau.protocol.stored.producer_snapshot import ProducerEntry, ProducerSnapshot
 
 VERSION: Final = 1
@@ -70,4 +71,4 @@ def _state(entry: ProducerEntry) -> ProducerState:
     return state
 
 
-_NO_BATCH: Final[KeptBatch] = (-1, -1, 0, -1)
+_NO_BATCH: Final = (-1, -1, 0, -1)

@@ -5,16 +5,17 @@ in the log and refuses nothing: it is what recovery replays, and what a follower
 leader accepted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
+from moldau._native.producers import ProducerState, ProducerTable
 from moldau._native.records import Batch
 from moldau.kernel.disk import Buffer
-from moldau.kernel.ids import Offset, Position, ProducerEpoch, ProducerId
+from moldau.kernel.ids import Offset, Position, ProducerEpoch
 from moldau.log.errors import ProducerError
 from moldau.log.markers import Marker, find_marker
-from moldau.log.producer_state import NO_OFFSET, ProducerState, WrittenBatch, last_sequence_of
+from moldau.log.producer_state import NO_OFFSET, WrittenBatch, find_duplicate
 from moldau.log.unstable import CompletedTransaction, UnstableTransaction, UnstableTransactions
 from moldau.protocol.errors import ErrorCode
 
@@ -30,27 +31,21 @@ class Origin(Enum):
     REPLICATION = "replication"  # checked by the leader already
 
 
-class Producers:
+class Producers(ProducerTable):
     """All producers of a partition.
 
     A producer that is not here may begin with any sequence number: it may have expired, or its
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_before", "_states", "_transactions")
+    __slots__ = ("_transactions",)
 
     def __init__(self, states: Iterable[ProducerState] = ()) -> None:
-        self._states: dict[int, ProducerState] = {state.producer_id: state for state in states}
-        self._before: dict[int, ProducerState | None] = {}  # what changed since the last mark
+        super().__init__(states)
         self._transactions = UnstableTransactions()
-        begun = [s for s in self._states.values() if s.transaction_first_offset >= 0]
+        begun = [s for s in self.states.values() if s.transaction_first_offset >= 0]
         for state in sorted(begun, key=lambda s: s.transaction_first_offset):
             self._begin(state, state.transaction_first_offset, NO_OFFSET, NO_POSITION)
-
-    @property
-    def states(self) -> Mapping[int, ProducerState]:
-        """Every producer by its id; to look at."""
-        return self._states
 
     @property
     def first_unstable(self) -> UnstableTransaction | None:
@@ -78,8 +73,10 @@ class Producers:
 
         A batch that is in the log already returns its place there; `ProducerError` otherwise.
         """
-        state = self._states.get(batch.producer_id)
+        state = self.states.get(batch.producer_id)
         if state is None or origin is Origin.REPLICATION:
+            return None
+        if origin is Origin.CLIENT and self.follows(batch):
             return None
         if batch.producer_epoch < state.producer_epoch:
             raise _fenced(state, batch.producer_epoch)
@@ -89,7 +86,7 @@ class Producers:
                     raise _out_of_order(state, batch, 0)
             # Sequences run on within an epoch, so the next one is never a duplicate.
             elif batch.base_sequence != state.next_sequence:
-                duplicate = state.find_duplicate(batch.base_sequence, batch.last_offset_delta)
+                duplicate = find_duplicate(state, batch.base_sequence, batch.last_offset_delta)
                 if duplicate is not None:
                     return duplicate
                 raise _out_of_order(state, batch, state.next_sequence)
@@ -103,7 +100,7 @@ class Producers:
 
     def check_marker(self, batch: Batch, marker: Marker, *, transaction_version: int) -> None:
         """Decide about a marker from a coordinator; `ProducerError` if it comes too late."""
-        state = self._states.get(batch.producer_id)
+        state = self.states.get(batch.producer_id)
         if state is None:
             return
         epoch = batch.producer_epoch
@@ -126,18 +123,13 @@ class Producers:
 
     def apply(self, batch: Batch, segment_base_offset: Offset, position: Position) -> None:
         """Note a data batch whose offset is assigned; a transaction may begin at its position."""
-        state = self._change(batch)
-        if state.producer_epoch != batch.producer_epoch:
-            state.enter_epoch(ProducerEpoch(batch.producer_epoch))
-        delta = batch.last_offset_delta
-        sequence = last_sequence_of(batch.base_sequence, delta)
-        state.add((sequence, batch.last_offset, delta, batch.max_timestamp))
+        state = self.note(batch)
         if state.transaction_first_offset < 0 and batch.is_transactional:
             self._begin(state, Offset(batch.base_offset), segment_base_offset, position)
 
     def apply_marker(self, batch: Batch, marker: Marker) -> CompletedTransaction | None:
         """Note a marker whose offset is assigned; None if the transaction wrote nothing here."""
-        state = self._change(batch)
+        state = self.change(batch)
         state.enter_epoch(ProducerEpoch(batch.producer_epoch))
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp = marker.timestamp
@@ -145,6 +137,7 @@ class Producers:
         if first_offset < 0:
             return None
         state.transaction_first_offset = NO_OFFSET
+        self.has_completed = True
         return self._transactions.complete(
             first_offset, Offset(batch.base_offset), is_abort=marker.is_abort
         )
@@ -163,13 +156,13 @@ class Producers:
 
     def note_committed(self, high_watermark: Offset) -> None:
         """The markers below `high_watermark` hold the stable offset back no longer."""
-        self._transactions.note_committed(high_watermark)
+        self.has_completed = self._transactions.note_committed(high_watermark)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget the producers that were idle too long; return how many there were."""
-        expired = [s for s in self._states.values() if s.is_expired(now_ms, expiration_ms)]
+        expired = [s for s in self.states.values() if s.is_expired(now_ms, expiration_ms)]
         for state in expired:
-            del self._states[state.producer_id]
+            del self.states[state.producer_id]
         return len(expired)
 
     def adopt(self, others: "Producers") -> None:
@@ -177,41 +170,20 @@ class Producers:
 
         Of a transaction that began before the first batch here, only what is here counts.
         """
-        states = {}
-        for producer_id, other in others.states.items():
-            own = self._states.get(producer_id)
-            states[producer_id] = state = other.copy()
+        states = []
+        for other in others.states.values():
+            own = self.states.get(other.producer_id)
+            state = other.copy()
             state.transaction_first_offset = NO_OFFSET
             if own is not None:
                 state.transaction_first_offset = own.transaction_first_offset
-        self._states = states
-
-    def mark(self) -> None:
-        """What was applied is written."""
-        if self._before:
-            self._before.clear()
+            states.append(state)
+        self.replace_states(states)
 
     def rewind(self, end_offset: Offset) -> None:
         """What was applied since the last mark, from `end_offset` on, was not written after all."""
-        for producer_id, state in self._before.items():
-            if state is None:
-                del self._states[producer_id]
-            else:
-                self._states[producer_id] = state
-        self._before.clear()
+        self.forget_changes()
         self._transactions.rewind(end_offset)
-
-    def _change(self, batch: Batch) -> ProducerState:
-        """Return the state that `batch` changes, and remember what it was."""
-        producer_id = batch.producer_id
-        assert producer_id >= 0, "only idempotent producers are known by an id"
-        state = self._states.get(producer_id)
-        if producer_id not in self._before:
-            self._before[producer_id] = None if state is None else state.copy()
-        if state is None:
-            state = ProducerState(ProducerId(producer_id), ProducerEpoch(batch.producer_epoch))
-            self._states[producer_id] = state
-        return state
 
     def _begin(
         self, state: ProducerState, first: Offset, segment_base: Offset, position: Position

@@ -1,7 +1,8 @@
 """The state of a partition that its parts share, and how new segments come to be."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from moldau._native.append import LogEnd
 from moldau._native.log import Tail
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset
@@ -64,41 +65,25 @@ class SegmentMaker:
         )
 
 
-@dataclass(slots=True)
-class LogState:
+class LogState(LogEnd):
     """The segments of a partition, the last one being written, and what follows from them."""
 
+    __slots__ = ("epochs", "notices", "snapshots")
+
     segments: list[Segment]
-    log_start: Offset
-    synced: Offset  # everything below is on the device: the recovery point
-    epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
-    producers: Producers = field(default_factory=Producers)
-    snapshots: list[Offset] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    producers: Producers
+
+    def __init__(self, segments: list[Segment], log_start: Offset, synced: Offset) -> None:
+        super().__init__(segments, log_start, synced)
+        self.producers = Producers()
+        self.epochs = LeaderEpochs()
+        self.snapshots: list[Offset] = []
+        self.notices: list[Notice] = []
 
     @property
     def active(self) -> Segment:
         """The segment that is written."""
         return self.segments[-1]
-
-    @property
-    def tail(self) -> Tail:
-        """Where the log ends."""
-        tail = self.segments[-1].tail
-        assert tail is not None, "the last segment is written"
-        return tail
-
-    @property
-    def end_offset(self) -> Offset:
-        """The next offset, what is staged included."""
-        return self.tail.end_offset
-
-    @property
-    def written_offset(self) -> Offset:
-        """The end of what was given to the disk."""
-        tail = self.segments[-1].tail  # not `self.tail`: every append asks several times
-        assert tail is not None, "the last segment is written"
-        return tail.marked_end_offset
 
 
 def empty_log(maker: SegmentMaker, start_offset: Offset, now_ms: int) -> LogState:

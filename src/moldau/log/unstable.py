@@ -71,10 +71,11 @@ class UnstableTransactions:
             transaction.producer_id, first_offset, marker_offset, stable, is_abort
         )
 
-    def note_committed(self, high_watermark: Offset) -> None:
-        """Let go of the completed transactions whose markers are committed."""
+    def note_committed(self, high_watermark: Offset) -> bool:
+        """Let go of the completed transactions whose markers are committed; say if any is left."""
         while self._completed and self._completed[0].last_offset < high_watermark:
             del self._unstable[self._completed.popleft().first_offset]
+        return bool(self._completed)
 
     def rewind(self, end_offset: Offset) -> None:
         """Undo everything that happened at `end_offset` and behind."""

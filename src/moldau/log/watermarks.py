@@ -1,107 +1,68 @@
 """How far readers of a partition see, and where in the files that is."""
 
-from bisect import bisect_left
-from collections import deque
 from typing import Final
 
+from moldau._native.append import Place
 from moldau.kernel.ids import Offset, Position
-from moldau.log.extents import Isolation, Place, segment_number_of
+from moldau.log.extents import Isolation, segment_number_of
 from moldau.log.state import LogState
 
-WRITES_KEPT: Final = 64
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK  # a member is slow to look up
 
 
 class Watermarks:
     """The high watermark and the stable offset of a log, with their places.
 
-    The ends of the last writes are remembered: the high watermark moves from one to the next, and
-    readers at the end of the log ask for exactly these offsets.
+    The log's end keeps the high watermark, and remembers where the last writes ended: the high
+    watermark moves from one to the next, and readers at the end of the log ask for these offsets.
     """
 
-    __slots__ = ("_high", "_high_place", "_state", "_writes")
+    __slots__ = ("_state",)
 
     def __init__(self, state: LogState) -> None:
         self._state = state
-        self._high = state.log_start
-        self._high_place: Place | None = None
-        self._writes: deque[Place] = deque(maxlen=WRITES_KEPT)
+        state.set_high_watermark(state.log_start)
 
     @property
     def high(self) -> Offset:
         """Below it every in-sync replica has everything."""
-        return self._high
+        return self._state.high_watermark
 
     @property
     def stable(self) -> Offset:
         """Below it every transaction is decided as well."""
+        high = self._state.high_watermark
         unstable = self._state.producers.first_unstable
-        if unstable is None or unstable.first_offset >= self._high:
-            return self._high
+        if unstable is None or unstable.first_offset >= high:
+            return high
         return max(unstable.first_offset, self._state.log_start)
-
-    def note_write(self) -> None:
-        """A write went well."""
-        active = self._state.segments[-1]
-        tail = active.tail
-        assert tail is not None, "the last segment is written"
-        self._writes.append(
-            Place(tail.marked_end_offset, active.base_offset, Position(active.size))
-        )
-
-    def advance(self, offset: Offset) -> bool:
-        """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
-        offset = min(offset, self._state.written_offset)
-        if offset <= self._high:
-            return False
-        self._set(offset)
-        self._state.producers.note_committed(offset)
-        return True
 
     def retreat(self, offset: Offset) -> None:
         """The log was cut at `offset`."""
-        self._writes.clear()
-        self._set(max(min(self._high, offset), self._state.log_start))
+        state = self._state
+        state.forget_places()
+        state.set_high_watermark(max(min(state.high_watermark, offset), state.log_start))
         # The producers were made anew: they do not know how far the log is committed.
-        self._state.producers.note_committed(self._high)
-
-    def forget_places(self) -> None:
-        """Segments were replaced."""
-        self._writes.clear()
-        self._high_place = None
-
-    def _set(self, offset: Offset) -> None:
-        self._high = offset
-        self._high_place = self.find_place(offset)
-
-    def find_place(self, offset: Offset) -> Place | None:
-        """Return the place of an offset if it is remembered."""
-        writes = self._writes
-        if not writes or not writes[0][0] <= offset <= writes[-1][0]:
-            return None
-        found = writes[-1]
-        if found[0] != offset:
-            found = writes[bisect_left(writes, (offset,))]
-        return found if found[0] == offset else None
+        state.producers.note_committed(state.high_watermark)
 
     def bound(self, isolation: Isolation) -> Place:
         """Return the end of what a reader sees."""
         if isolation is _HIGH_WATERMARK:
-            return self._high_place or self._high_bound()
+            return self._state.high_place or self._high_bound()
         if isolation is Isolation.STABLE:
             return self._stable_bound()
         active = self._state.active
         return Place(self._state.written_offset, active.base_offset, Position(active.size))
 
     def _high_bound(self) -> Place:
-        place = self._high_place
-        if place is None:
-            place = self._high_place = self._locate(self._high)
-        return place
+        state = self._state
+        if state.high_place is None:
+            state.high_place = self._locate(state.high_watermark)
+        return state.high_place
 
     def _stable_bound(self) -> Place:
         stable = self.stable
-        if stable == self._high:
+        if stable == self._state.high_watermark:
             return self._high_bound()
         unstable = self._state.producers.first_unstable
         if unstable is not None and unstable.first_offset == stable and unstable.position >= 0:

@@ -4,15 +4,15 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from moldau._native.append import ReplicaBase, TopicTraffic
 from moldau._native.records import read_batches
 from moldau.kernel.clock import Instant
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from moldau.kernel.ids import Offset, TopicId, TopicPartition
 from moldau.log.appender import Appended
 from moldau.log.producers import Origin
 from moldau.log.validation import Checked, Writable
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
-from moldau.replication.traffic import TopicTraffic
 
 if TYPE_CHECKING:
     from moldau.log.partition import PartitionLog
@@ -53,28 +53,27 @@ class Reader(Protocol):
         """
 
 
-class Replica:
+class Replica(ReplicaBase):
     """This broker's copy of a partition.
 
     It leads, or is out of service: followers come with the cluster. Alone in sync, it commits
-    everything that is durable in its log.
+    everything that is durable in its log. The kernel appends what is ordinary, with `try_append`,
+    and commits; `append` takes everything.
     """
 
     __slots__ = (
-        "_callbacks",
-        "_readers",
         "_writer",
         "assigned",
         "in_sync",
         "is_offline",
-        "is_under_min_in_sync",
-        "leader_epoch",
-        "log",
         "min_in_sync",
         "partition",
         "topic_id",
-        "traffic",
     )
+
+    log: "PartitionLog | None"
+    callbacks: "deque[tuple[Offset, AppendCallback]]"
+    readers: "dict[Reader, None]"
 
     def __init__(
         self,
@@ -83,21 +82,14 @@ class Replica:
         traffic: TopicTraffic,
         writer: LogWriter,
     ) -> None:
+        super().__init__(traffic)
         self.partition = partition
         self.topic_id = topic_id
-        self.traffic = traffic
         self._writer = writer
-        self.log: PartitionLog | None = None
-        """None while it is being made, and when its directory has failed."""
-        self.leader_epoch = LeaderEpoch(-1)
         self.assigned: Sequence[int] = ()
         self.in_sync: Sequence[int] = ()
         self.min_in_sync = 1
-        self.is_under_min_in_sync = False
-        """Whether acks=all is refused, and nothing more is committed (KIP-966)."""
         self.is_offline = False
-        self._callbacks: deque[tuple[Offset, AppendCallback]] = deque()
-        self._readers: dict[Reader, None] = {}
 
     def configure(self, min_in_sync: int, assigned: Sequence[int], in_sync: Sequence[int]) -> None:
         """Take over what metadata says of the set of replicas.
@@ -164,7 +156,7 @@ class Replica:
             if appended.is_duplicate and end <= log.high_watermark:
                 callback.committed(self)
             else:
-                self._callbacks.append((end, callback))
+                self.callbacks.append((end, callback))
         return appended
 
     def append_own(
@@ -197,54 +189,37 @@ class Replica:
 
     def wait_committed(self, end: Offset, callback: AppendCallback) -> None:
         """Run `callback` when everything before `end` is committed."""
-        self._callbacks.append((end, callback))
+        self.callbacks.append((end, callback))
 
     def watch(self, reader: Reader) -> None:
         """Wake `reader` whenever there is more to read, until `unwatch`."""
-        self._readers[reader] = None
+        self.readers[reader] = None
 
     def unwatch(self, reader: Reader) -> None:
         """Wake it no more."""
-        self._readers.pop(reader, None)
+        self.readers.pop(reader, None)
 
     def unwait(self, callback: AppendCallback) -> None:
         """Forget `callback`: it has given up."""
-        self._callbacks = deque(each for each in self._callbacks if each[1] is not callback)
+        self.callbacks = deque(each for each in self.callbacks if each[1] is not callback)
 
     # What happens.
-
-    def commit(self) -> None:
-        """Move the high watermark up to what is durable, and run the callbacks that it passes."""
-        log = self.log
-        if log is None or self.is_under_min_in_sync:
-            return
-        if log.advance_high_watermark(log.durable_offset):
-            callbacks, high = self._callbacks, log.high_watermark
-            # One that was sent again may wait behind its first sending, for no longer than that.
-            while callbacks and callbacks[0][0] <= high:
-                callbacks.popleft()[1].committed(self)
-            self.wake()
 
     def undone(self, error: ReplicaError) -> None:
         """Run the callbacks of what was appended since the last good write: it is lost."""
         log = self.log
         end = Offset(-1) if log is None else log.written_offset
-        callbacks, self._callbacks = self._callbacks, deque()
+        callbacks, self.callbacks = self.callbacks, deque()
         for waiting in callbacks:
             if waiting[0] <= end:
-                self._callbacks.append(waiting)
+                self.callbacks.append(waiting)
             else:
                 waiting[1].lost(self, error)
 
     def leave(self, error: ReplicaError) -> None:
         """Lead no longer: appends are lost to this broker, and readers look again."""
         self.log = None
-        callbacks, self._callbacks = self._callbacks, deque()
+        callbacks, self.callbacks = self.callbacks, deque()
         for _, callback in callbacks:
             callback.lost(self, error)
         self.wake()
-
-    def wake(self) -> None:
-        """Have all readers look again."""
-        for reader in self._readers:
-            reader.wake(self)

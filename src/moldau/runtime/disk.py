@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from moldau._native.file_writes import write_pieces
 from moldau.kernel.disk import (
     TEMPORARY_SUFFIX,
     Buffer,
@@ -20,7 +21,6 @@ from moldau.kernel.disk import (
 )
 from moldau.runtime.open_files import DIRECTORY_MODE, FILE_MODE, Descriptor, OpenFiles
 
-PIECES_MAX = os.sysconf("SC_IOV_MAX")
 NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -80,19 +80,8 @@ class FileDisk:
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file, with one system call if they are few enough."""
         try:
-            file = self._files.get(path, create=True)
-            if len(pieces) == 1:
-                piece = pieces[0]
-                written = os.write(file.fd, piece)
-                if written == len(piece):
-                    return
-            elif len(pieces) <= PIECES_MAX:
-                written = os.writev(file.fd, pieces)
-                if written == sum(map(len, pieces)):
-                    return
-            else:
-                written = 0
-            _write_rest(file.fd, pieces, written)
+            file = self._files.get(path, create=True)  # held until it is written
+            write_pieces(file.fd, pieces)
         except OSError as error:
             raise self._error(error, path) from error
 
@@ -135,7 +124,7 @@ class FileDisk:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             file = Descriptor(os.open(temporary, flags, FILE_MODE, dir_fd=parent.fd))
             try:
-                _write_rest(file.fd, [data], 0)
+                write_pieces(file.fd, [data])
                 self._sync(file.fd, path)
                 os.rename(temporary, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
             except (OSError, DiskError):
@@ -282,20 +271,6 @@ def _read_waiting(fd: int, position: int, size: int) -> bytes:
         parts.append(data)
         filled += len(data)
     return b"".join(parts)
-
-
-def _write_rest(fd: int, pieces: Sequence[Buffer], written: int) -> None:
-    """Write what is left of `pieces` after their first `written` bytes."""
-    left = [memoryview(piece) for piece in pieces]
-    first = 0
-    while True:
-        while first < len(left) and written >= len(left[first]):
-            written -= len(left[first])
-            first += 1
-        if first == len(left):
-            return
-        left[first] = left[first][written:]
-        written = os.writev(fd, left[first : first + PIECES_MAX])
 
 
 if sys.platform == "darwin":

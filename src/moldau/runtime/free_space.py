@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+
+from moldau._native.append import Room
 
 GIB = 1 << 30
+INT64_MAX = (1 << 63) - 1
 
 
 class Space(Enum):
@@ -13,9 +15,6 @@ class Space(Enum):
     AMPLE = "ample"
     LOW = "low"  # someone should act
     RESERVED = "reserved"  # records are refused; what is left is for metadata and deletes
-
-
-_RESERVED: Final = Space.RESERVED  # a member is slow to look up
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +36,19 @@ class Thresholds:
         return cls(low_bytes=low, reserve_bytes=reserve, slack_bytes=reserve // 2)
 
 
-class FreeSpace:
+class FreeSpace(Room):
     """Follows the free space of one volume between two looks at it by counting what is written."""
 
     def __init__(self, thresholds: Thresholds, *, free_bytes: int) -> None:
+        super().__init__(free_bytes=free_bytes)
         self._thresholds = thresholds
-        self._free_bytes = free_bytes
         self.space = Space.AMPLE
         self._judge()
 
-    @property
-    def free_bytes(self) -> int:
-        """The room left, as far as we know."""
-        return self._free_bytes
-
     def observe(self, free_bytes: int) -> Space | None:
         """Take a fresh measurement; return the state if it changed, to be logged and metered."""
-        self._free_bytes = free_bytes
+        self.free_bytes = free_bytes
         return self._judge()
-
-    def admits(self, size: int) -> bool:
-        """Say whether records of `size` bytes may be written, and count them if so."""
-        if self.space is _RESERVED:
-            return False
-        if self._free_bytes - size < self._thresholds.reserve_bytes:
-            return False
-        self._free_bytes -= size
-        return True
 
     def exhausted(self) -> Space | None:
         """Note that the system refused a write for want of room, whatever it says is free."""
@@ -72,6 +57,8 @@ class FreeSpace:
     def _judge(self) -> Space | None:
         before = self.space
         self.space = self._next()
+        is_reserved = self.space is Space.RESERVED
+        self.floor_bytes = INT64_MAX if is_reserved else self._thresholds.reserve_bytes
         return self.space if self.space is not before else None
 
     def _next(self) -> Space:
@@ -81,6 +68,6 @@ class FreeSpace:
             reserve += limits.slack_bytes
         if self.space is not Space.AMPLE:
             low += limits.slack_bytes
-        if self._free_bytes < reserve:
+        if self.free_bytes < reserve:
             return Space.RESERVED
-        return Space.LOW if self._free_bytes < low else Space.AMPLE
+        return Space.LOW if self.free_bytes < low else Space.AMPLE

@@ -5,11 +5,13 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from moldau._native.append import StagedLogs
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskFailedError
 from moldau.kernel.ids import Offset, TopicId, TopicPartition
-from moldau.log.config import DAY_MS, FSYNC, Durability, LogConfig
+from moldau.log.config import DAY_MS, Durability, LogConfig
 from moldau.log.errors import (
     AppendError,
     DirectoryRefusedError,
@@ -50,6 +52,14 @@ class StoreSettings:
     """None: as the size of each volume suggests."""
 
 
+class _Berth(NamedTuple):
+    """What the store knows of a log to which something was appended."""
+
+    partition: TopicPartition
+    host: DirectoryHost
+    log: PartitionLog
+
+
 class LogStore:
     """The logs by partition, wherever they are.
 
@@ -72,8 +82,7 @@ class LogStore:
             for opened in directories
         ]
         self._places = self._find_places()
-        self._staged: dict[TopicPartition, tuple[DirectoryHost, PartitionLog]] = {}
-        self._now: Instant | None = None  # of this wake-up
+        self._staged = StagedLogs()
         self._preferred: dict[TopicPartition, DirectoryHost] = {}
         self.moves = LogMoves(
             self.hosts,
@@ -147,10 +156,8 @@ class LogStore:
 
     def stage(self, partition: TopicPartition, log: PartitionLog, size: int, now: Instant) -> None:
         """Make room for an append to a log, and give the log to the disk with the next `write`."""
-        self._now = now  # clocks are slow to read
-        staged = self._staged.get(partition)
-        if staged is not None:  # its place was found in this turn
-            staged[0].admit(size)
+        end = log.end
+        if end.enlist(size, now):
             return
         host = self._places[partition]
         host.admit(size)
@@ -158,21 +165,20 @@ class LogStore:
             host.core.make_folder(partition)
         except DiskFailedError as error:
             raise host.broken_by(error) from error
-        self._staged[partition] = host, log
+        end.berth_in(self._staged, host.space, _Berth(partition, host, log))
+        end.enlist(0, now)
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""
         failures: dict[TopicPartition, AppendError] = {}
         if not self._staged:
             return failures
-        staged, self._staged = self._staged, {}
         hosts: dict[DirectoryHost, None] = {}
-        now = self._now or self._context.clock()
-        self._now = None
-        for partition, (host, log) in staged.items():
-            hosts[host] = None
+        now = self._staged.now
+        for end in self._staged.take():
+            partition, host, log = end.berth
             try:
-                if not log.write():
+                if not (end.try_write() or log.write()):
                     continue  # what was to be appended was refused
             except DiskFailedError as error:
                 failures[partition] = host.broken_by(error)
@@ -182,8 +188,10 @@ class LogStore:
                 if isinstance(error, StorageFullError):
                     host.exhausted()
                 continue
-            host.core.note_change(partition, now)
-            if self._context.durability is not FSYNC:
+            if not end.is_noted:
+                host.core.note_change(partition, now)
+                hosts[host] = None
+            if not (end.needs_sync or end.commit()):
                 self._listener.note_durable(partition, log)
         for host in hosts:
             host.pool.wake()
@@ -328,7 +336,7 @@ class LogStore:
 
     def _leave(self, partition: TopicPartition) -> DirectoryHost:
         """Have compaction keep away from a partition."""
-        assert partition not in self._staged, "write before"
+        assert not self.is_staged(partition), "write before"
         self._abort_compaction(partition)
         return self._places[partition]
 
@@ -360,7 +368,8 @@ class LogStore:
 
     def is_staged(self, partition: TopicPartition) -> bool:
         """Whether something waits for `write`."""
-        return partition in self._staged
+        log = self._places[partition].core.logs.get(partition)
+        return log is not None and log.end.is_staged
 
     def is_compacting(self, partition: TopicPartition) -> bool:
         """Whether a partition's segments are being read."""

@@ -29,13 +29,15 @@ class MemoryDisk:
             if path in self._directories:
                 raise DiskError(path, "is a directory")
             file = self._files[path] = bytearray()
+        before = len(file)
         for piece in pieces:
-            room = self._capacity_bytes - self._used_bytes
-            taken = min(room, len(piece))
-            file += piece if taken == len(piece) else piece[:taken]
-            self._used_bytes += taken
-            if taken < len(piece):
-                raise DiskFullError(path, f"all {self._capacity_bytes} bytes are used")
+            file += piece
+        self._used_bytes += len(file) - before
+        excess = self._used_bytes - self._capacity_bytes
+        if excess > 0:
+            del file[len(file) - excess :]
+            self._used_bytes = self._capacity_bytes
+            raise DiskFullError(path, f"all {self._capacity_bytes} bytes are used")
 
     def read(self, path: str, position: int, size: int) -> bytes:
         """Read up to `size` bytes; less only at the end of the file."""

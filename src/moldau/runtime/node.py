@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from moldau.broker.broker import Broker
+from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.broker.router import Router
 from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.errors import ProtocolError
@@ -220,7 +221,7 @@ class Node:
             image=self._image,
             controller=metadata.controller,
             environment=self._environment,
-            replicas=Replicas(settings.node_id, self._is_known, logs),
+            replicas=Replicas(settings.node_id, self._is_known, logs, INTERNAL_TOPICS),
             logs=logs,
             directories=Directories(self._store, self._watch.broken_roots),
             loggers=LoggerLevels(),
@@ -328,8 +329,9 @@ class Node:
 
     def flush(self) -> None:
         """Write what the requests of a turn have staged, and answer who waited for it."""
-        for partition, error in self._store.write().items():
-            self._broker.replicas.failed(partition, error)
+        if failures := self._store.write():
+            for partition, error in failures.items():
+                self._broker.replicas.failed(partition, error)
         self._broker.write_deadlines.settle()
         self._broker.parking.settle()
 

@@ -1,4 +1,4 @@
-"""A bounded number of open files, the least recently used closed first."""
+"""A bounded number of open files; those that were not used of late are closed first."""
 
 import errno
 import os
@@ -19,10 +19,11 @@ FILE = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 class Descriptor:
     """An open file. Holding this object is the lease: it closes when the last holder lets go."""
 
-    __slots__ = ("fd",)
+    __slots__ = ("fd", "is_used")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.is_used = False  # since it was last looked at for closing
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         close(self.fd)
@@ -54,13 +55,11 @@ class OpenFiles:
 
     def get(self, path: str, *, create: bool = False) -> Descriptor:
         """Return the file at `path`, open for reading and appending."""
-        found = self._files.get(path)
-        if found is None:
-            return self._open(path, FILE | os.O_CREAT if create else FILE)
-        try:  # noqa: SIM105 - suppress() would double the price of an append
-            self._files.move_to_end(path)
+        try:
+            found = self._files[path]
         except KeyError:
-            pass  # another thread dropped it; the lease is ours all the same
+            return self._open(path, FILE | os.O_CREAT if create else FILE)
+        found.is_used = True  # and not moved to the end of the table: every append comes here
         return found
 
     def find(self, path: str) -> Descriptor | None:
@@ -73,7 +72,7 @@ class OpenFiles:
             self._changes += 1
             if self._files.pop(path, None) is None:
                 below = f"{path}/"
-                # A copy, made in one go: a hit in another thread changes the order, unlocked.
+                # A copy, made in one go: another thread may run out of descriptors, and shrink it.
                 for name in list(self._files):
                     if name.startswith(below):
                         self._files.pop(name, None)
@@ -122,9 +121,13 @@ class OpenFiles:
     def _open(self, path: str, flags: int) -> Descriptor:
         with self._lock:
             parent, name = self.parent(path)
-            opened = self._files[path] = self._open_in(parent.fd, name, flags)
-            if len(self._files) > self._capacity:
-                self._shrink(to=self._capacity)
+            opened = self._open_in(parent.fd, name, flags)
+            while self._files and len(self._files) >= self._capacity:
+                other, oldest = self._files.popitem(last=False)
+                if oldest.is_used:
+                    oldest.is_used = False  # it has a second chance, behind the others
+                    self._files[other] = oldest
+            self._files[path] = opened
             return opened
 
     def _open_in(self, directory: int, name: str, flags: int) -> Descriptor:

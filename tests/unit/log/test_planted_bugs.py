@@ -14,14 +14,13 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from moldau._native.segment_scan import SegmentScan
 from moldau.kernel.ids import Offset
-from moldau.log import recovery, removal
+from moldau.log import producers, recovery, removal
 from moldau.log.aborted_index import AbortedIndex
 from moldau.log.appender import Appender
 from moldau.log.config import FOREVER
 from moldau.log.dirty import Dirty, DirtyFiles
 from moldau.log.offset_index import OffsetIndex, OffsetPosition
 from moldau.log.partition import PartitionLog
-from moldau.log.producer_state import ProducerState
 from moldau.log.producers import Producers
 from moldau.log.retention import count_expired
 from moldau.log.segment import Segment
@@ -165,7 +164,7 @@ def aborted_transactions_are_not_noted(patch: pytest.MonkeyPatch) -> None:
 
 
 def duplicates_are_not_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ProducerState, "find_duplicate", nothing)
+    patch.setattr(producers, "find_duplicate", nothing)
 
 
 # With a seed that finds it soon; any other does, too, some after hundreds of examples.

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moldau._native.producers import ProducerState
 from moldau._native.records import crc32c
 from moldau.kernel.ids import Offset, ProducerEpoch, ProducerId
 from moldau.log.errors import CorruptSnapshotError
 from moldau.log.producer_snapshots import decode_snapshot, encode_snapshot
-from moldau.log.producer_state import ProducerState
 
 STATE = ProducerState(ProducerId(1), ProducerEpoch(2), 3, 4, Offset(5), 7, [(6, 7, 1, 4)])
 

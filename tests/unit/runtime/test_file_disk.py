@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from moldau._native.file_writes import write_pieces
 from moldau.kernel.disk import (
     DiskColdError,
     DiskError,
@@ -105,17 +106,6 @@ def test_links_are_not_followed(disk, tmp_path):
     assert (outside / "f").read_bytes() == b"secret"
 
 
-def test_short_writes_are_continued(disk, monkeypatch):
-    write, writev = os.write, os.writev
-    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:3]))
-    monkeypatch.setattr(os, "writev", lambda fd, pieces: writev(fd, [pieces[0][:2]]))
-    disk.append("a", [b"0123456789"])
-    disk.append("b", [b"01234", b"", b"5678", b"9"])
-    disk.replace("c", b"0123456789")
-    for path in "abc":
-        assert disk.read(path, 0, 99) == b"0123456789"
-
-
 @pytest.mark.parametrize(
     ("code", "kind", "advice"),
     [
@@ -132,7 +122,7 @@ def test_what_the_system_says_becomes_one_of_ours(disk, tmp_path, monkeypatch, c
         raise OSError(code, os.strerror(code))
 
     disk.append("a", [b"x"])
-    monkeypatch.setattr(os, "write", fail)
+    monkeypatch.setattr("moldau.runtime.disk.write_pieces", fail)
     with pytest.raises(kind, match=advice) as caught:
         disk.append("a", [b"x"])
     assert caught.value.path == "a"
@@ -140,6 +130,7 @@ def test_what_the_system_says_becomes_one_of_ours(disk, tmp_path, monkeypatch, c
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(DiskFailedError, match="sync failed"):
         disk.sync("a")
+    monkeypatch.setattr("moldau.runtime.disk.write_pieces", write_pieces)
     with pytest.raises(DiskFailedError, match="sync failed"):
         disk.replace("b", b"x")
     monkeypatch.setattr(os, "fsync", fail)

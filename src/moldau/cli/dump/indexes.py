@@ -5,13 +5,13 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from moldau._native.producers import ProducerState
 from moldau.cli.dump.segment import SegmentFile, StoredBatch
 from moldau.kernel.errors import ProtocolError
 from moldau.log.aborted_index import VERSION, AbortedTransaction
 from moldau.log.errors import CorruptIndexError, CorruptSnapshotError, MalformedFileError
 from moldau.log.leader_epochs import EpochStart, LeaderEpochs
 from moldau.log.producer_snapshots import decode_snapshot
-from moldau.log.producer_state import ProducerState
 
 _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")

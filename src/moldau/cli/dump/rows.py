@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from moldau._native.producers import last_sequence_of
 from moldau._native.records import Record
 from moldau.cli.dump import indexes
 from moldau.cli.dump.coordinators import read_state, topic_of
@@ -20,7 +21,6 @@ from moldau.log.checkpoints import (
     parse_offsets,
 )
 from moldau.log.leader_epochs import LEADER_EPOCH_CHECKPOINT
-from moldau.log.producer_state import last_sequence_of
 from moldau.metadata.errors import UnknownRecordError
 from moldau.metadata.record_frame import decode_record, version_of
 from moldau.records.compression import Codec

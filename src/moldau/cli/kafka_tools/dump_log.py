@@ -139,7 +139,7 @@ def _segment_lines(path: Path, options: argparse.Namespace, complaints: list[str
 
 
 def _batch_line(stored: "StoredBatch") -> str:
-    from moldau.log.producer_state import last_sequence_of
+    from moldau._native.producers import last_sequence_of
     from moldau.records.compression import Codec
 
     batch = stored.batch

@@ -284,7 +284,7 @@ def test_a_fetch_is_woken_once_per_turn(monkeypatch):
     w = world(2)
     assert fetch(w, wanted(0), wanted(1), min_bytes=1_000_000) is None
     looks = []
-    parked = next(iter(w.replicas.get(PARTITION)._readers))
+    parked = next(iter(w.replicas.get(PARTITION).readers))
     monkeypatch.setattr(type(parked), "look_again", lambda self: looks.append(self))  # noqa: PLW0108
     for index in (0, 1, 0):
         w.produce_later(Connection(), batch_of(), index)
