@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from moldau._native.records import read_batches
 from moldau.kernel.clock import Instant
+from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from moldau.log.appender import Appended
+from moldau.log.errors import AppendError
 from moldau.log.producers import Origin
-from moldau.log.validation import Checked, Writable
+from moldau.log.validation import Checked, Writable, find_ordinary
 from moldau.protocol.errors import ErrorCode
+from moldau.records.batch import validate
 from moldau.replication.errors import ReplicaError
 from moldau.replication.traffic import TopicTraffic
 
@@ -166,6 +169,49 @@ class Replica:
             else:
                 self._callbacks.append((end, callback))
         return appended
+
+    @property
+    def log_start(self) -> Offset:
+        """The first offset that may be read."""
+        assert self.log is not None, "it leads"
+        return self.log.log_start
+
+    def try_append(
+        self,
+        data: Writable,
+        start: int,
+        end: int,
+        now: Instant,
+        acks: int,
+        callback: AppendCallback,
+    ) -> int:
+        """Append one ordinary batch; return its base offset, or -1 if nothing has changed."""
+        log = self.log
+        records = memoryview(data)[start:end]
+        if (
+            log is None
+            or (acks < 0 and self.is_under_min_in_sync)
+            or find_ordinary(log.config) is None
+            or len(records) > log.config.max_message_bytes
+        ):
+            return -1
+        try:
+            checked = validate(records)
+            batch, stats = checked[0]
+            if (
+                len(checked) > 1
+                or batch.attributes
+                or batch.producer_id >= 0
+                or stats.max_timestamp != batch.max_timestamp
+            ):
+                return -1
+            appended = self.append(records, checked, now, callback)
+        except (ProtocolError, AppendError):
+            return -1
+        self.traffic.produce_requests += 1
+        self.traffic.bytes_in += end - start
+        self.traffic.messages_in += appended.last_offset - appended.base_offset + 1
+        return appended.base_offset
 
     def append_own(
         self,

@@ -39,6 +39,9 @@ class Replicas:
         """Whether the cluster has a partition, wherever it is."""
         self._writer = writer
         self._replicas: dict[tuple[str, int], Replica] = {}
+        self.leaders: dict[bytes, Replica] = {}
+        """The replicas that lead and that clients may write to, by topic and partition as they
+        stand in a Produce: the topic's name or id, and the index in four bytes."""
         self._traffic: dict[str, TopicTraffic] = {}
         self._watches: dict[str, TopicWatch] = {}
 
@@ -118,6 +121,9 @@ class Replicas:
             log.begin_epoch(leader_epoch)
         replica.is_offline = False
         replica.log = log
+        if not partition.topic.startswith("__"):
+            for key in _keys(replica):
+                self.leaders[key] = replica
         replica.leader_epoch = leader_epoch
         alone = (self._node_id,)
         replica.configure(min_in_sync, assigned or alone, in_sync or alone)
@@ -140,6 +146,8 @@ class Replicas:
         if replica is None:
             replica = self._add(partition, topic_id)
         replica.is_offline = True
+        for key in _keys(replica):
+            self.leaders.pop(key, None)
         replica.leave(self._absent(partition, replica))
         self._tell_left(partition)
 
@@ -147,6 +155,8 @@ class Replicas:
         """The partition is deleted, or is no longer this broker's."""
         replica = self._replicas.pop(partition, None)
         if replica is not None:
+            for key in _keys(replica):
+                self.leaders.pop(key, None)
             replica.traffic.partitions -= 1
             if not replica.traffic.partitions:
                 del self._traffic[partition.topic]
@@ -184,3 +194,9 @@ class Replicas:
         """What was staged for a partition could not be written."""
         if replica := self._replicas.get(partition):
             replica.undone(ReplicaError(error.code, str(error)))
+
+
+def _keys(replica: Replica) -> tuple[bytes, bytes]:
+    topic, index = replica.partition
+    place = index.to_bytes(4)
+    return topic.encode() + place, replica.topic_id + place
