@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from moldau._native.connection import PlainProduce
 from moldau._native.frames import Produce, ProducePartition, ProduceTopic, encode_produced
 from moldau._native.records import Batch, number_records
 from moldau.broker.broker import Broker
@@ -35,6 +36,8 @@ ACKS_ALL: Final = -1
 BATCHES_SINCE: Final = 3
 ZSTD_SINCE: Final = 7
 LEADER_SINCE: Final = 10
+TOPIC_ID_SINCE: Final = 13
+NOT_IN_TIME: Final = "not stored in time"
 _LENGTH_POSITION: Final = 8
 _MAGIC_POSITION: Final = 16
 _ACKS: Final = frozenset({ACKS_ALL, ACKS_LEADER, ACKS_NONE})
@@ -61,8 +64,8 @@ class AppendRequest:
         "_call",
         "_is_settled",
         "_rows",
-        "_timeout_ms",
         "_topics",
+        "deadline",
         "has_errors",
         "is_done",
         "waiting",
@@ -72,7 +75,7 @@ class AppendRequest:
         self._broker = broker
         self._call = call
         self._acks = produce.acks
-        self._timeout_ms = produce.timeout_ms
+        self.deadline = call.received.monotonic + produce.timeout_ms / 1000
         topics = produce.topics
         if len(topics) != 1 or len(topics[0].partitions) != 1:
             topics = last_of_each(topics)
@@ -89,8 +92,7 @@ class AppendRequest:
         """Answer, or park until what is appended is committed."""
         self._is_settled = True
         if self.waiting:
-            deadline = self._call.received.monotonic + self._timeout_ms / 1000
-            self._broker.write_deadlines.add_if_left(deadline, self)
+            self._broker.write_deadlines.fresh.append(self)
         else:
             self.end()
 
@@ -217,21 +219,7 @@ class AppendRequest:
         self, topic: str | None, index: int, code: ErrorCode, message: str
     ) -> PartitionProduceResponse:
         self.has_errors = True
-        row = PartitionProduceResponse(
-            index=index,
-            error_code=code,
-            error_message=message,
-            base_offset=-1,
-            current_leader=_NO_LEADER,
-        )
-        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER and self._call.version >= LEADER_SINCE:
-            assert topic is not None, "it was looked for by its name"
-            leader = current_leader(self._broker, self._call.peer, topic, index)
-            # So that the client need not ask (KIP-951).
-            row.current_leader = LeaderIdAndEpoch(
-                leader_id=leader.node_id, leader_epoch=leader.leader_epoch
-            )
-        return row
+        return _refusal_row(self._broker, self._call, topic, index, code, message)
 
     # Waiting.
 
@@ -263,7 +251,7 @@ class AppendRequest:
         for replica, number in self.waiting.items():
             if self._acks != ACKS_NONE:
                 code = ErrorCode.REQUEST_TIMED_OUT
-                self._take_back(number, replica, code, "not stored in time")
+                self._take_back(number, replica, code, NOT_IN_TIME)
         self.end()
 
     def _take_back(self, number: int, replica: Replica, code: ErrorCode, message: str) -> None:
@@ -317,19 +305,64 @@ class AppendRequest:
                 if topic.topic_id is None
                 else TopicProduceResponse(topic_id=topic.topic_id, partition_responses=partitions)
             )
-        return ProduceResponse(responses=responses, node_endpoints=self._leaders(responses))
+        return _response(self._broker, self._call, responses)
 
-    def _leaders(self, responses: Sequence[TopicProduceResponse]) -> list[NodeEndpoint]:
-        """Return the endpoints of the leaders that the rows name."""
-        node_ids = dict.fromkeys(
-            row.current_leader.leader_id for topic in responses for row in topic.partition_responses
+
+def refuse_plain(broker: Broker, call: PlainProduce, error: ReplicaError | None) -> None:
+    """Answer a plain Produce whose batch is lost, or, without an error, not committed in time."""
+    if call.acks == ACKS_NONE:
+        if error is None:
+            call.answer(None)
+        else:
+            call.hang_up()
+        return
+    replica: Replica = call.replica
+    topic, index = replica.partition
+    code = ErrorCode.REQUEST_TIMED_OUT if error is None else error.code
+    message = NOT_IN_TIME if error is None else str(error)
+    row = _refusal_row(broker, call, topic, index, code, message)
+    row.log_start_offset = call.log_start
+    answered = (
+        TopicProduceResponse(name=topic, partition_responses=[row])
+        if call.version < TOPIC_ID_SINCE
+        else TopicProduceResponse(topic_id=replica.topic_id, partition_responses=[row])
+    )
+    call.answer(_response(broker, call, [answered]))
+
+
+def _response(
+    broker: Broker, call: Call, responses: Sequence[TopicProduceResponse]
+) -> ProduceResponse:
+    """Return the answer, with the endpoints of the leaders that the rows name."""
+    node_ids = dict.fromkeys(
+        row.current_leader.leader_id for topic in responses for row in topic.partition_responses
+    )
+    endpoints = [
+        NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port)
+        for node_id in node_ids
+        if node_id >= 0 and (endpoint := find_endpoint(broker, call.peer, node_id)) is not None
+    ]
+    return ProduceResponse(responses=responses, node_endpoints=endpoints)
+
+
+def _refusal_row(
+    broker: Broker, call: Call, topic: str | None, index: int, code: ErrorCode, message: str
+) -> PartitionProduceResponse:
+    row = PartitionProduceResponse(
+        index=index,
+        error_code=code,
+        error_message=message,
+        base_offset=-1,
+        current_leader=_NO_LEADER,
+    )
+    if code is ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= LEADER_SINCE:
+        assert topic is not None, "it was looked for by its name"
+        leader = current_leader(broker, call.peer, topic, index)
+        # So that the client need not ask (KIP-951).
+        row.current_leader = LeaderIdAndEpoch(
+            leader_id=leader.node_id, leader_epoch=leader.leader_epoch
         )
-        return [
-            NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port)
-            for node_id in node_ids
-            if node_id >= 0
-            and (endpoint := find_endpoint(self._broker, self._call.peer, node_id)) is not None
-        ]
+    return row
 
 
 def _appended_row(index: int, appended: Appended) -> PartitionProduceResponse:

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
-from moldau.kernel.clock import Instant
-from moldau.protocol.schema import Buffer, Message
+from moldau._native.connection import Call
+from moldau.protocol.schema import Message
+
+__all__ = ["Call", "Caller", "Endpoint", "Peer", "Response", "Sent"]
 
 
 class Endpoint(NamedTuple):
@@ -55,82 +57,11 @@ class Caller(Protocol):
     def room(self) -> int:
         """How many bytes of responses may still be queued for the peer."""
 
-    def answered(self, call: "Call", response: Response, sent: Sent | None) -> None:
+    def answered(self, call: Call, response: Response, sent: Sent | None) -> None:
         """Send the response when its turn comes, then call `sent`; None: send nothing."""
 
-    def hang_up(self, call: "Call") -> None:
+    def hang_up(self, call: Call) -> None:
         """Close the connection when the call's turn comes."""
 
-    def failed(self, call: "Call", error: Exception) -> None:
+    def failed(self, call: Call, error: Exception) -> None:
         """Answer with what can be said of an error of ours, and have it noted."""
-
-
-class Call:
-    """A request's header; a handler answers it once, at once or later."""
-
-    __slots__ = (
-        "api_key",
-        "caller",
-        "client_id",
-        "correlation_id",
-        "hangs_up",
-        "is_answered",
-        "on_close",
-        "peer",
-        "pieces",
-        "received",
-        "sent",
-        "size",
-        "version",
-    )
-
-    def __init__(
-        self,
-        api_key: int,
-        version: int,
-        correlation_id: int,
-        client_id: str | None,
-        peer: Peer,
-        received: Instant,
-        caller: Caller,
-        size: int = 0,
-    ) -> None:
-        self.api_key = api_key
-        self.version = version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-        self.peer = peer
-        self.received = received
-        self.caller = caller
-        self.size = size
-        """How many bytes the request had."""
-        # What the caller keeps here until the call's turn comes.
-        self.is_answered = False
-        self.hangs_up = False
-        self.pieces: list[Buffer] | None = None
-        self.sent: Sent | None = None
-        self.on_close: Callable[[], None] | None = None
-        """Set by a handler that parks the call: called if the peer goes before the answer."""
-
-    @property
-    def room(self) -> int:
-        """How large the response may be, for the caller not to hold too much for a slow peer."""
-        return self.caller.room
-
-    def answer(self, response: Response, sent: Sent | None = None) -> None:
-        """Answer; `sent` is called when the buffers that the response refers to are free again."""
-        self.caller.answered(self, response, sent)
-
-    def hang_up(self) -> None:
-        """Answer by closing the connection."""
-        self.caller.hang_up(self)
-
-    def attempt(self, do: Callable[[], None]) -> None:
-        """Go on with a call that waited; an exception is answered like one of its handler.
-
-        What wakes it goes on with others, and its connection with what comes behind it.
-        """
-        try:
-            do()
-        except Exception as error:  # noqa: BLE001 - as for a handler
-            self.caller.failed(self, error)

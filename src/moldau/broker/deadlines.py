@@ -19,6 +19,13 @@ class Expiring(Protocol):
         """Its time is up."""
 
 
+class Appending(Expiring, Protocol):
+    """Something that is mostly done before its turn ends."""
+
+    deadline: float
+    """When its time is up, on the monotonic clock."""
+
+
 class ExpiryQueue:
     """Those that wait, by when they give up.
 
@@ -26,19 +33,20 @@ class ExpiryQueue:
     left out when there are twice as many as the last time that all were looked at.
     """
 
-    __slots__ = ("_crowd", "_environment", "_fresh", "_heap", "_number", "_timer", "_timer_at")
+    __slots__ = ("_crowd", "_environment", "_heap", "_number", "_timer", "_timer_at", "fresh")
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._heap: list[tuple[float, int, Expiring]] = []
-        self._fresh: list[tuple[float, Expiring]] = []
+        self.fresh: list[Appending] = []
+        """Those of this turn; connections append to it by themselves."""
         self._number = 0
         self._crowd = CROWD_MIN
         self._timer: Timer | None = None
         self._timer_at = 0.0
 
     def __len__(self) -> int:
-        waiting = [what for _, _, what in self._heap] + [what for _, what in self._fresh]
+        waiting = [*(what for _, _, what in self._heap), *self.fresh]
         return sum(not what.is_done for what in waiting)
 
     def add(self, at: float, what: Expiring) -> None:
@@ -52,17 +60,14 @@ class ExpiryQueue:
         if self._timer is None or at < self._timer_at:
             self._set_timer(at)
 
-    def add_if_left(self, at: float, what: Expiring) -> None:
-        """Add something when the turn ends, unless it is done by then, as it is mostly."""
-        self._fresh.append((at, what))
-
     def settle(self) -> None:
         """Take in what is not done at the end of a turn; a shell calls it."""
-        if self._fresh:
-            fresh, self._fresh = self._fresh, []
-            for at, what in fresh:
+        fresh = self.fresh
+        if fresh:
+            for what in fresh:
                 if not what.is_done:
-                    self.add(at, what)
+                    self.add(what.deadline, what)
+            del fresh[:]
 
     def expire_all(self) -> None:
         """Wait no longer for anything that is here."""

@@ -1,17 +1,20 @@
 """From a request's frame to its handler, and Kafka's ways with what cannot be handled."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+from moldau._native.connection import Call, PlainProduce
 from moldau._native.frames import Frame, FrameSplitter
+from moldau.broker.append_request import refuse_plain
 from moldau.broker.broker import Broker
-from moldau.broker.calls import Call
 from moldau.broker.handlers.api_versions import unsupported_version
 from moldau.broker.served import HANDLERS, Served
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.apis import API_VERSIONS
 from moldau.protocol.errors import ErrorCode
+from moldau.protocol.framing import encode_response
 from moldau.protocol.schema import Buffer, Message
+from moldau.replication.errors import ReplicaError
 
 PRODUCE: Final = 0
 
@@ -29,7 +32,7 @@ class Watch(Protocol):
 class Router:
     """Decodes requests and calls their handlers."""
 
-    __slots__ = ("broker", "served", "splitter", "watch")
+    __slots__ = ("appended", "broker", "detours", "leaders", "served", "splitter", "watch")
 
     def __init__(
         self, broker: Broker, watch: Watch, served: Mapping[int, Served] = HANDLERS
@@ -38,6 +41,12 @@ class Router:
         self.watch = watch
         self.served = served
         self.splitter = FrameSplitter({key: each.api.flexible for key, each in self.served.items()})
+        self.leaders = broker.replicas.leaders
+        """Where connections append plain Produces by themselves."""
+        self.appended = broker.write_deadlines.fresh
+        """Where they put those that wait for their commit."""
+        self.detours: Sequence[object] = []
+        """Why plain Produces go through `start` as all other requests: as long as there is any."""
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:
         """Have a request handled; the call is answered now or later.
@@ -73,6 +82,14 @@ class Router:
             return
         call.version = 0
         call.answer(unsupported_version())
+
+    def encode(self, response: Message, call: Call) -> list[Buffer]:
+        """Return the pieces of a response."""
+        return encode_response(response, call.version, correlation_id=call.correlation_id)
+
+    def refuse_plain(self, call: PlainProduce, error: ReplicaError | None) -> None:
+        """Answer a plain Produce whose batch is lost, or not committed in time."""
+        refuse_plain(self.broker, call, error)
 
     def hang_up(self, call: Call, error: ProtocolError) -> None:
         """Close the connection of a peer that has sent what no handler can answer."""

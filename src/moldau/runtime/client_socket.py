@@ -1,20 +1,19 @@
-"""A client's connection on the event loop: bytes in, frames to the order machine, responses out."""
+"""A client's connection on the event loop, where it is not as usual."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
-from moldau.broker.calls import Call, Peer
-from moldau.broker.connection import ClientConnection, ConnectionLimits
+from moldau._native.client_stream import (
+    JOINED_BYTES_MAX,
+    TURN_BYTES_MAX,
+    ClientStream,
+    ListenerTurns,
+)
+from moldau._native.connection import ConnectionLimits
+from moldau.broker.calls import Peer
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
 from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
-
-TURN_BYTES_MAX: Final = 1 << 20
-"""What is read of one connection before all others had their turn."""
-
-JOINED_BYTES_MAX: Final = 16 << 10
-"""Pieces of responses below this are copied together: cheaper than a long vector."""
 
 
 class Host(Protocol):
@@ -23,118 +22,56 @@ class Host(Protocol):
     router: Router
     buffers: ReceiveBuffers
     limits: ConnectionLimits
-    monotonic: Callable[[], float]
-
-    def received(self, size: int) -> None:
-        """Count received bytes."""
-
-    def now(self) -> Instant:
-        """Return the time of the turn, and see to it that it ends."""
-
-    def make_room(self) -> None:
-        """End the turn early, because the arena is full."""
-
-    def starved(self, client: "ClientSocket") -> None:
-        """Wake the client when there is room in the buffers."""
-
-    def wake(self, client: "ClientSocket") -> None:
-        """Call `turn` when the turn ends."""
-
-    def left(self, calls: Sequence[Call]) -> None:
-        """Measure calls whose responses go out."""
-
-    def sent(self, size: int) -> None:
-        """Count bytes that go out."""
+    turns: ListenerTurns
 
     def lost(self, client: "ClientSocket") -> None:
         """Forget a connection."""
 
 
-class ClientSocket(asyncio.BufferedProtocol):
-    """One connection of a client."""
+class ClientSocket(ClientStream, asyncio.BufferedProtocol):
+    """One connection of a client.
 
-    __slots__ = (
-        "_claimed",
-        "_end",
-        "_host",
-        "_is_closing",
-        "_is_reading",
-        "_is_starved",
-        "_limit",
-        "_own",
-        "_start",
-        "_transport",
-        "_turn_bytes",
-        "_unsent_seen",
-        "_whole_at",
-        "active",
-        "connection",
-        "is_awake",
-    )
+    `ClientStream` takes requests that arrive whole and sends small responses. Here are requests
+    that come in parts or must wait, large responses, and the connection's beginning and end.
+    """
+
+    __slots__ = ("_claimed", "_host", "_is_starved", "_start", "_unsent_seen", "_whole_at")
 
     def __init__(self, host: Host, peer: Peer, now: float) -> None:
-        self.connection = ClientConnection(host.router, peer, host.limits, self._wake, host.left)
-        self.is_awake = False
-        self.active = now
-        """When bytes last came or went."""
+        super().__init__(host.turns, host.router, peer, host.limits, now)
         self._host = host
-        self._transport: asyncio.Transport | None = None
-        self._is_reading = True
         self._is_starved = False
-        self._is_closing = False
-        # What was read and not started yet, when there is any.
-        self._own: memoryview | None = None
-        self._start = self._end = self._limit = self._whole_at = 0
+        # Where what was read and not started yet begins in `own`, and where a large frame ends.
+        self._start = self._whole_at = 0
         # The size of the large frame that is being read.
         self._claimed = 0
-        self._turn_bytes = 0
         self._unsent_seen = 0
 
     # ------------------------------------------------------------------------------ receiving
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
         # Pause and resume at 0 tell exactly when the transport holds bytes of ours: uvloop does
         # not copy what it is given to write.
-        self._transport.set_write_buffer_limits(high=0, low=0)
+        self.transport.set_write_buffer_limits(high=0, low=0)
 
-    def get_buffer(self, _size: int) -> memoryview:
-        """Return where to read to."""
-        if self._own is not None:
-            return self._own[self._end : self._limit]
-        buffers = self._host.buffers
-        if buffers.is_full:
-            self._host.make_room()
-        return buffers.window()
-
-    def buffer_updated(self, size: int) -> None:
-        """Start the requests that are there."""
-        host = self._host
-        host.received(size)
-        self._turn_bytes += size
-        if self._own is not None:
-            self._end += size
-            if self._end < self._whole_at and self._turn_bytes < TURN_BYTES_MAX:
-                # A piece of a large frame, of which there are many: nothing starts, no turn begins.
-                self.active = host.monotonic()
-                return
-        now = host.now()
+    def own_received(self, size: int) -> None:
+        """Start the requests that are whole now in the connection's own buffer."""
+        self.own_end += size
+        if self.own_end < self._whole_at and self.turn_bytes < TURN_BYTES_MAX:
+            # A piece of a large frame, of which there are many: nothing starts, no turn begins.
+            self.active = self.turns.monotonic()
+            return
+        now = self.turns.now()
         self.active = now.monotonic
-        if self._own is None:
-            buffers = host.buffers
-            start = buffers.position
-            end = start + size
-            rest = self.connection.receive(buffers.arena, start, end, now)
-            if rest > start:
-                buffers.keep(size)
-            has_had_its_share = self._turn_bytes >= TURN_BYTES_MAX
-            if rest == end and not has_had_its_share and not self.connection.is_hanging_up:
-                return
-            if rest < end:
-                self._settle(buffers.arena, rest, end)
-        else:
-            self._receive_own(now)
+        self._receive_own(now)
+        self._go_on_reading()
+
+    def rest_received(self, start: int, end: int) -> None:
+        """Keep what may not start yet, or is not whole, of what was read into the arena."""
+        if start < end:
+            self._settle(self.turns.buffers.memory, start, end)
         self._go_on_reading()
 
     def eof_received(self) -> bool:
@@ -143,11 +80,11 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def _receive_own(self, now: Instant) -> None:
         """Start what may start of the bytes in the connection's own buffer."""
-        own = self._own
+        own = self.own
         assert own is not None
-        rest = self.connection.receive(own, self._start, self._end, now)
-        if rest < self._end:
-            self._settle(own, rest, self._end)
+        rest = self.connection.receive(own, self._start, self.own_end, now)
+        if rest < self.own_end:
+            self._settle(own, rest, self.own_end)
         else:
             self._drop_own()
 
@@ -157,9 +94,9 @@ class ClientSocket(asyncio.BufferedProtocol):
         self._retire_own()
 
     def _retire_own(self) -> None:
-        if self._own is not None:
-            self._host.buffers.retire(self._own)
-            self._own = None
+        if self.own is not None:
+            self._host.buffers.retire(self.own)
+            self.own = None
 
     def _claim(self, size: int) -> None:
         """Have a large frame counted whole as long as it is read; 0: there is none."""
@@ -175,7 +112,7 @@ class ClientSocket(asyncio.BufferedProtocol):
         """Have what is left over in a buffer of the connection's own, with room for what comes."""
         size = end - start
         buffers = self._host.buffers
-        own = self._own
+        own = self.own
         frame_bytes = 0 if self._is_waiting else _frame_bytes(data, start, size)
         # A large claim is believed step by step, as its bytes come.
         wanted = min(frame_bytes, max(GROWTH_BYTES_MAX, 2 * size)) or size
@@ -186,35 +123,35 @@ class ClientSocket(asyncio.BufferedProtocol):
         is_starved = is_large and not self._claimed and not buffers.has_room
         if is_starved:
             wanted = size
-            self._host.starved(self)
+            self.turns.starved.append(self)
         elif is_large:
             self._claim(frame_bytes)
         if own is None or start + wanted > len(own):
             fresh = buffers.take(wanted)
             fresh[:size] = data[start:end]
             self._retire_own()
-            self._own = own = fresh
+            self.own = own = fresh
             start = 0
         self._is_starved = is_starved
         self._start = start
-        self._end = start + size
+        self.own_end = start + size
         # A large frame is read to its end and no further: nothing is left over to be copied.
         stops = wanted > CHUNK_BYTES
         self._whole_at = start + wanted if stops else 0
-        self._limit = self._whole_at if stops else len(own)
+        self.own_limit = self._whole_at if stops else len(own)
 
     def _go_on_reading(self) -> None:
-        transport = self._transport
+        transport = self.transport
         if transport is None or transport.is_closing():
             return
         connection = self.connection
         is_patient = connection.is_blocked or self._is_starved or connection.is_hanging_up
-        has_had_its_share = connection.has_more or self._turn_bytes >= TURN_BYTES_MAX
+        has_had_its_share = connection.has_more or self.turn_bytes >= TURN_BYTES_MAX
         if has_had_its_share and not is_patient:
-            self._wake()
+            self.wake()
         is_reading = not is_patient and not has_had_its_share
-        if is_reading != self._is_reading:
-            self._is_reading = is_reading
+        if is_reading != self.is_reading:
+            self.is_reading = is_reading
             if is_reading:
                 transport.resume_reading()
             else:
@@ -222,32 +159,25 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     # -------------------------------------------------------------------------------- sending
 
-    def _wake(self) -> None:
-        if not self.is_awake:
-            self.is_awake = True
-            self._host.wake(self)
-
-    def turn(self) -> None:
-        """Send what is to be sent, and go on with what has waited."""
-        self.is_awake = False
-        self._turn_bytes = 0
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
+    def go_on(self) -> None:
+        """End a turn: close, or go on with what has waited."""
         connection = self.connection
-        self._send(transport)
-        if connection.must_close or (self._is_closing and connection.is_quiet):
-            transport.close()
+        if connection.must_close or (self.is_closing and connection.is_quiet):
+            assert self.transport is not None, "it is open"
+            self.transport.close()
             return
-        if self._own is not None and (self._is_waiting or self._is_starved):
-            self._receive_own(self._host.now())
-        if not self._is_reading:
+        if self.own is not None and (self._is_waiting or self._is_starved):
+            self._receive_own(self.turns.now())
+        if not self.is_reading:
             self._go_on_reading()
 
-    def _send(self, transport: asyncio.Transport) -> None:
+    def send_pieces(self) -> None:
+        """Send what is large or refers to memory of others."""
+        transport = self.transport
+        assert transport is not None, "it is open"
         pieces, size = self.connection.take()
         if pieces:
-            self._host.sent(size)
+            self.turns.sent_bytes.value += size
             if len(pieces) == 1:
                 transport.write(pieces[0])
             elif size <= JOINED_BYTES_MAX:
@@ -259,29 +189,29 @@ class ClientSocket(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """Everything was sent."""
         self.connection.gone(0)
-        self._wake()
+        self.wake()
 
     # --------------------------------------------------------------------------------- ending
 
     def finish(self) -> None:
         """Take no further request; close when all answers have gone."""
-        self._is_closing = True
+        self.is_closing = True
         self.connection.is_hanging_up = True
         self._go_on_reading()
-        self._wake()
+        self.wake()
 
     def abort(self) -> None:
         """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def check(self, now: float, *, idle_seconds: float | None, stall_seconds: float) -> None:
         """Cut a client that is idle too long, or has stopped inside a request or response."""
-        unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        unsent = self.transport.get_write_buffer_size() if self.transport is not None else 0
         if unsent != self._unsent_seen:
             self._unsent_seen = unsent
             self.active = now
-        is_inside_request = self._own is not None and not self._is_waiting and not self._is_starved
+        is_inside_request = self.own is not None and not self._is_waiting and not self._is_starved
         if unsent or is_inside_request:
             seconds_max: float | None = stall_seconds
         else:
@@ -291,7 +221,7 @@ class ClientSocket(asyncio.BufferedProtocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Let go of everything."""
-        self._transport = None
+        self.transport = None
         self._drop_own()
         self.connection.close()
         self._host.lost(self)

@@ -4,15 +4,15 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from moldau.broker.calls import Call, Endpoint, Peer
-from moldau.broker.connection import ConnectionLimits
+from moldau._native.client_stream import ClientStream, ListenerTurns
+from moldau._native.connection import ConnectionLimits
+from moldau.broker.calls import Endpoint, Peer
 from moldau.broker.ports import Timer
 from moldau.broker.router import Router
-from moldau.kernel.clock import Instant
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import (
     ListenerSetting,
@@ -57,14 +57,8 @@ class Listener:
             pending_bytes_max=settings.moldau_connection_pending_max_bytes,
             unsent_bytes_max=settings.moldau_connection_unsent_max_bytes,
         )
-        self._on_turn = on_turn
         self._loop = asyncio.get_running_loop()
         self._environment = environment or LoopEnvironment()
-        self.monotonic = self._environment.monotonic
-        self._now: Instant | None = None
-        self._is_turning = False
-        self._awake: list[ClientSocket] = []
-        self._starved: list[ClientSocket] = []
         self._clients: dict[ClientSocket, None] = {}
         self._quota = ConnectionQuota()
         self._overrides_text = ""
@@ -75,13 +69,31 @@ class Listener:
         self._accepts: set[asyncio.Task[object]] = set()
         self._timer: Timer | None = None
         self._all_lost = asyncio.Event()
+        self.turns = self._make_turns(on_turn, metrics)
         self._measure_with(metrics)
 
-    def _measure_with(self, metrics: Metrics) -> None:
-        self._received_bytes = metrics.counter(
-            "moldau_network_received_bytes_total", "Bytes that clients have sent."
+    def _make_turns(self, on_turn: Callable[[], None], metrics: Metrics) -> ListenerTurns:
+        received, sent = "moldau_network_received_bytes_total", "moldau_network_sent_bytes_total"
+        return ListenerTurns(
+            self.buffers,
+            metrics.counter(received, "Bytes that clients have sent."),
+            metrics.counter(sent, "Bytes of responses."),
+            {
+                key: metrics.histogram(
+                    "moldau_request_seconds",
+                    "From the arrival of a request to its response.",
+                    api=served.api.name,
+                )
+                for key, served in self.router.served.items()
+            },
+            clock=self._environment.now,
+            monotonic=self._environment.monotonic,
+            call_soon=self._loop.call_soon,
+            on_turn=on_turn,
+            failed=_cut_failed,
         )
-        self._sent_bytes = metrics.counter("moldau_network_sent_bytes_total", "Bytes of responses.")
+
+    def _measure_with(self, metrics: Metrics) -> None:
         self._rejected = metrics.counter(
             "moldau_connections_rejected_total",
             "Connections closed because of max.connections.per.ip.",
@@ -97,14 +109,6 @@ class Listener:
             "Memory for requests that did not come at once.",
             lambda: self.buffers.own_bytes,
         )
-        self._latencies = {
-            key: metrics.histogram(
-                "moldau_request_seconds",
-                "From the arrival of a request to its response.",
-                api=served.api.name,
-            )
-            for key, served in self.router.served.items()
-        }
 
     @property
     def _settings(self) -> BrokerSettings:
@@ -212,7 +216,7 @@ class Listener:
 
     def _accept(self, listening: socket.socket, address: ListenerSetting) -> None:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
-            wait_seconds = self._quota.wait_seconds(self._settings, self.monotonic())
+            wait_seconds = self._quota.wait_seconds(self._settings, self._environment.monotonic())
             if wait_seconds != 0:
                 # As in Kafka, the others wait in the system's backlog.
                 self._stop_accepting()
@@ -235,7 +239,7 @@ class Listener:
         self, accepted: socket.socket, host: str, port: int, address: ListenerSetting
     ) -> None:
         settings = self._settings
-        monotonic = self.monotonic()
+        monotonic = self._environment.monotonic()
         try:
             self._set_options(accepted)
             local = plain_host(accepted.getsockname()[0])
@@ -280,85 +284,10 @@ class Listener:
         del self._clients[client]
         self._quota.release(client.connection.peer.host)
         self._accept_again()
-        if self._starved:
-            self._schedule()
+        if self.turns.starved:
+            self.turns.schedule()
         if not self._clients:
             self._all_lost.set()
-
-    # ---------------------------------------------------------------------------------- turns
-
-    def received(self, size: int) -> None:
-        """Count received bytes."""
-        self._received_bytes.value += size
-
-    def now(self) -> Instant:
-        """Return the time of the turn, and see to it that it ends."""
-        if self._now is None:
-            self._now = self._environment.now()
-            self._schedule()
-        return self._now
-
-    def make_room(self) -> None:
-        """End the turn early, because the arena is full."""
-        self._on_turn()
-        self.buffers.end_turn()
-
-    def starved(self, client: ClientSocket) -> None:
-        """Wake the client when there is room in the buffers."""
-        self._starved.append(client)
-
-    def wake(self, client: ClientSocket) -> None:
-        """Call `turn` when the turn ends."""
-        self._awake.append(client)
-        self._schedule()
-
-    def left(self, calls: Sequence[Call]) -> None:
-        """Measure calls whose responses go out; those that came in one turn took the same time."""
-        monotonic = self.monotonic()
-        first, count = calls[0], 0
-        for call in calls:
-            if call.received is not first.received or call.api_key != first.api_key:
-                self._measure(first, count, monotonic)
-                first, count = call, 0
-            count += 1
-        self._measure(first, count, monotonic)
-
-    def _measure(self, call: Call, count: int, monotonic: float) -> None:
-        latency = self._latencies.get(call.api_key)
-        if latency is not None:
-            latency.observe(monotonic - call.received.monotonic, count)
-
-    def sent(self, size: int) -> None:
-        """Count bytes that go out."""
-        self._sent_bytes.value += size
-
-    def _schedule(self) -> None:
-        if not self._is_turning:
-            self._is_turning = True
-            self._loop.call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._now = None
-        try:
-            self._on_turn()
-        finally:
-            self.buffers.end_turn()
-            if self._starved and self.buffers.has_room:
-                self._awake += self._starved
-                self._starved = []
-            # Whoever was woken until here has this turn; whoever is woken from here on, the next.
-            self._is_turning = False
-            awake, self._awake = self._awake, []
-            if awake:
-                self._take_turns(awake)
-
-    def _take_turns(self, awake: list[ClientSocket]) -> None:
-        for client in awake:
-            try:
-                client.turn()
-            except Exception:  # noqa: BLE001 - the others have their turn whatever one runs into
-                _log.exception("a connection of %s failed", client.connection.peer.host)
-                client.abort()
 
     def _check(self) -> None:
         """Cut clients that are idle or stuck."""
@@ -366,7 +295,7 @@ class Listener:
         idle_ms = settings.connections_max_idle_ms
         idle_seconds = idle_ms / 1000 if idle_ms >= 0 else None
         stall_seconds = settings.moldau_connection_stall_max_ms / 1000
-        monotonic = self.monotonic()
+        monotonic = self._environment.monotonic()
         for client in list(self._clients):
             client.check(monotonic, idle_seconds=idle_seconds, stall_seconds=stall_seconds)
         shortest = min(stall_seconds, CHECK_SECONDS_MAX if idle_seconds is None else idle_seconds)
@@ -374,7 +303,14 @@ class Listener:
         self._timer = self._later(interval, self._check)
 
     def _later(self, seconds: float, do: Callable[[], None]) -> Timer:
-        return self._environment.at(self.monotonic() + seconds, do)
+        return self._environment.at(self._environment.monotonic() + seconds, do)
+
+
+def _cut_failed(client: ClientStream, error: Exception) -> None:
+    """Close a connection that ran into an error of ours; the others have their turn."""
+    assert isinstance(client, ClientSocket), "all are"
+    _log.error("a connection of %s failed", client.connection.peer.host, exc_info=error)
+    client.abort()
 
 
 def advertised_to(settings: BrokerSettings, address: ListenerSetting, local: str) -> Endpoint:

@@ -1,8 +1,9 @@
 """What a node counts and measures, and its text in Prometheus' format."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, Protocol, TypeAlias
+
+from moldau._native.meters import Buckets, Tally
 
 SECONDS: Final = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
@@ -21,13 +22,10 @@ class Metric(Protocol):
         """Return what follows the name, further labels, and the value, for each value."""
 
 
-class Counter:
+class Counter(Tally):
     """A number that only grows; Prometheus computes rates from it."""
 
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0
+    __slots__ = ()
 
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """Return the value."""
@@ -61,33 +59,26 @@ class MetricTable:
             yield "", labels, value
 
 
-class Histogram:
+class Histogram(Buckets):
     """How often values fell below each bound."""
 
-    __slots__ = ("_bounds", "_counts", "_sum")
+    __slots__ = ()
 
     def __init__(self, bounds: Sequence[float] = SECONDS) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
+        super().__init__(bounds)
 
     @property
     def count(self) -> int:
         """How many values there were."""
-        return sum(self._counts)
-
-    def observe(self, value: float, count: int = 1) -> None:
-        """Count a value, or as many that are alike."""
-        self._counts[bisect_left(self._bounds, value)] += count
-        self._sum += value * count
+        return sum(self.counts)
 
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """Return the buckets, each with those below it, the sum and the count."""
         total = 0
-        for bound, count in zip((*self._bounds, "+Inf"), self._counts, strict=True):
+        for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
             total += count
             yield "_bucket", f'le="{bound}"', total
-        yield "_sum", "", self._sum
+        yield "_sum", "", self.sum
         yield "_count", "", total
 
 

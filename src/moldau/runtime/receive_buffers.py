@@ -3,6 +3,8 @@
 import mmap
 from typing import Final
 
+from moldau._native.client_stream import ReceiveArena
+
 CHUNK_BYTES: Final = 256 << 10
 """How much is read at once: many requests of the usual size, so that few of them are cut."""
 
@@ -11,7 +13,7 @@ KEPT_BYTES_MAX: Final = 16 << 20
 GROWTH_BYTES_MAX: Final = 2 << 20
 
 
-class ReceiveBuffers:
+class ReceiveBuffers(ReceiveArena):
     """Memory to receive into; nothing is reused before the turn ends, because the log refers to it.
 
     Most requests arrive whole, and are read into the arena, one behind the other. A connection
@@ -19,9 +21,7 @@ class ReceiveBuffers:
     """
 
     def __init__(self, own_bytes_max: int | None) -> None:
-        self.arena = _allocate(ARENA_BYTES)
-        self.position = 0
-        """Where the next bytes go."""
+        super().__init__(_allocate(ARENA_BYTES), CHUNK_BYTES)
         self.own_bytes = 0
         """The size of all buffers that connections own."""
         self.claimed_bytes = 0
@@ -30,12 +30,6 @@ class ReceiveBuffers:
         # Fresh memory costs page faults, ten times what copying costs.
         self._kept: dict[int, list[memoryview]] = {}
         self._kept_bytes = 0
-        self._retired: list[memoryview] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the turn has to end before more is read into the arena."""
-        return self.position + CHUNK_BYTES > ARENA_BYTES
 
     @property
     def has_room(self) -> bool:
@@ -43,14 +37,6 @@ class ReceiveBuffers:
         if self._own_bytes_max is None:
             return True
         return max(self.own_bytes, self.claimed_bytes) < self._own_bytes_max
-
-    def window(self) -> memoryview:
-        """Return the part of the arena that is read into next."""
-        return self.arena[self.position : self.position + CHUNK_BYTES]
-
-    def keep(self, size: int) -> None:
-        """Leave alone what was read into the window, until the turn ends."""
-        self.position += size
 
     def take(self, size: int) -> memoryview:
         """Return a buffer with at least this size, for one connection."""
@@ -65,17 +51,16 @@ class ReceiveBuffers:
     def retire(self, buffer: memoryview) -> None:
         """Give a buffer back; somebody may refer to it until the turn ends."""
         self.own_bytes -= len(buffer)
-        self._retired.append(buffer)
+        self.retired.append(buffer)
 
-    def end_turn(self) -> None:
-        """Reuse everything that was given back."""
-        self.position = 0
-        for buffer in self._retired:
+    def reuse(self) -> None:
+        """Take everything that was given back: the turn has ended."""
+        for buffer in self.retired:
             size = len(buffer)
             if self._kept_bytes + size <= KEPT_BYTES_MAX:
                 self._kept.setdefault(size, []).append(buffer)
                 self._kept_bytes += size
-        self._retired.clear()
+        self.retired.clear()
 
 
 def _allocate(size: int) -> memoryview:

@@ -76,6 +76,7 @@ class FaultyRouter(Router):
     def __init__(self, router: Router, rules: FaultRules) -> None:
         super().__init__(router.broker, router.watch, router.served)
         self.rules = rules
+        self.detours = rules.rules
 
     def start(self, call: Call, data: Buffer, frame: Frame) -> None:
         """Have a request handled, or not; what cannot be understood goes its usual way."""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moldau._native.connection import ClientConnection, ConnectionLimits
 from moldau.broker.calls import Call, Endpoint, Peer
-from moldau.broker.connection import ClientConnection, ConnectionLimits
 from moldau.broker.router import PRODUCE, Router
 from moldau.broker.served import Served
 from moldau.kernel.clock import Instant
@@ -19,9 +19,17 @@ from moldau.protocol.messages.produce import ProduceResponse
 from moldau.protocol.schema import Buffer, Message
 from tests.brokers import bare_broker
 
-LIMITS = ConnectionLimits(
-    frame_bytes_max=1000, pending_requests_max=4, pending_bytes_max=100, unsent_bytes_max=200
-)
+
+def limits(unsent_bytes_max: int = 200) -> ConnectionLimits:
+    return ConnectionLimits(
+        frame_bytes_max=1000,
+        pending_requests_max=4,
+        pending_bytes_max=100,
+        unsent_bytes_max=unsent_bytes_max,
+    )
+
+
+LIMITS = limits()
 NOW = Instant(1.0, 1)
 
 
@@ -335,8 +343,7 @@ def test_a_response_that_cannot_be_encoded_closes_the_connection() -> None:
 
 
 def test_requests_of_one_receive_are_bounded() -> None:
-    limits = LIMITS._replace(unsent_bytes_max=1 << 20)
-    rig = Rig(limits)
+    rig = Rig(limits(unsent_bytes_max=1 << 20))
     rig.at_once = True
     data: Buffer = b"".join(frame(API_VERSIONS, number) for number in range(300))
     rig.receive(bytes(data))

@@ -3,8 +3,9 @@ from tests.unit.broker.world import Environment
 
 
 class Waiting:
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, deadline: float = 3.0) -> None:
         self.environment = environment
+        self.deadline = deadline
         self.is_done = False
         self.expired_at: float | None = None
 
@@ -56,8 +57,7 @@ def test_what_is_done_when_the_turn_ends_is_never_added():
     environment = Environment()
     deadlines = ExpiryQueue(environment)
     done, left = Waiting(environment), Waiting(environment)
-    for each in (done, left):
-        deadlines.add_if_left(3.0, each)
+    deadlines.fresh += [done, left]
     assert len(deadlines) == 2
     done.is_done = True
     deadlines.settle()
@@ -71,7 +71,7 @@ def test_all_expire_at_once_those_of_this_turn_too():
     deadlines = ExpiryQueue(environment)
     early, fresh = Waiting(environment), Waiting(environment)
     deadlines.add(3.0, early)
-    deadlines.add_if_left(3.0, fresh)
+    deadlines.fresh.append(fresh)
     deadlines.expire_all()
     assert (early.expired_at, fresh.expired_at) == (0.0, 0.0)
     assert len(deadlines) == 0

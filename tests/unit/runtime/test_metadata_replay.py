@@ -18,6 +18,7 @@ from moldau.controller.commands import (
     UpdateFeatures,
 )
 from moldau.coordination.command import Command
+from moldau.kernel.clock import Instant
 from moldau.log.config import Durability, LogConfig
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.snapshot import find_snapshot_id
@@ -42,7 +43,6 @@ from moldau.protocol.messages.incremental_alter_configs import (
 from moldau.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.schema import Struct
 from moldau.runtime.disk import FileDisk
-from moldau.runtime.event_loop import now
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.metadata_loading import load_metadata
 from moldau.runtime.metadata_log import open_metadata_log
@@ -149,7 +149,7 @@ def contents(value: Any) -> Any:
 
 async def loaded(directory: Path) -> ClusterImage:
     disk = FileDisk(str(directory)).waiting()
-    log = open_metadata_log(disk, LogConfig(), Durability.FSYNC, now())
+    log = open_metadata_log(disk, LogConfig(), Durability.FSYNC, Instant(0.0, 1_700_000_000_000))
     return (await load_metadata(log, VoterHistory(()))).image
 
 

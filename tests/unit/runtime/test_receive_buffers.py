@@ -3,25 +3,25 @@ from moldau.runtime.receive_buffers import ARENA_BYTES, CHUNK_BYTES, ReceiveBuff
 
 def test_what_is_kept_is_left_alone_until_the_turn_ends() -> None:
     buffers = ReceiveBuffers(None)
-    buffers.window()[:3] = b"abc"
-    buffers.keep(3)
-    buffers.window()[:3] = b"def"
-    assert bytes(buffers.arena[:6]) == b"abcdef"
+    memoryview(buffers)[:3] = b"abc"
+    buffers.position += 3
+    memoryview(buffers)[:3] = b"def"
+    assert bytes(buffers.memory[:6]) == b"abcdef"
     buffers.end_turn()
-    buffers.window()[:1] = b"x"
-    assert bytes(buffers.arena[:6]) == b"xbcdef"
+    memoryview(buffers)[:1] = b"x"
+    assert bytes(buffers.memory[:6]) == b"xbcdef"
 
 
 def test_the_arena_is_full_when_a_chunk_does_not_fit() -> None:
     buffers = ReceiveBuffers(None)
     chunks = 0
-    while not buffers.is_full:
-        assert len(buffers.window()) == CHUNK_BYTES
-        buffers.keep(CHUNK_BYTES - 1)
+    while not buffers.is_full():
+        assert len(memoryview(buffers)) == CHUNK_BYTES
+        buffers.position += CHUNK_BYTES - 1
         chunks += 1
     assert chunks == ARENA_BYTES // CHUNK_BYTES
     buffers.end_turn()
-    assert not buffers.is_full
+    assert not buffers.is_full()
 
 
 def test_buffers_are_used_again_after_the_turn() -> None:
