@@ -1,8 +1,9 @@
 """One request on its way to its answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
+from moldau._native.files import FileRegion
 from moldau.kernel.clock import Instant
 from moldau.protocol.schema import Buffer, Message
 
@@ -43,6 +44,9 @@ class Peer:
 
 
 Sent = Callable[[], None]
+
+OutgoingPiece: TypeAlias = Buffer | FileRegion
+"""A part of a response: bytes, or a range of a file that stands for them."""
 
 Response: TypeAlias = Message | bytes | None
 """An answer, or its frame if it is encoded already; None is no answer."""
@@ -107,7 +111,7 @@ class Call:
         # What the caller keeps here until the call's turn comes.
         self.is_answered = False
         self.hangs_up = False
-        self.pieces: list[Buffer] | None = None
+        self.pieces: Sequence[OutgoingPiece] | None = None
         self.sent: Sent | None = None
         self.on_close: Callable[[], None] | None = None
         """Set by a handler that parks the call: called if the peer goes before the answer."""

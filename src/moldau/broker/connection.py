@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from moldau.broker.calls import Call, Peer, Response, Sent
+from moldau.broker.calls import Call, OutgoingPiece, Peer, Response, Sent
 from moldau.broker.router import PRODUCE, Router
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
@@ -98,7 +98,7 @@ class ClientConnection:
         self._pending_bytes = 0
         self._queued_bytes = 0
         self._leaving: list[Call] = []
-        self._outgoing: list[Buffer] = []
+        self._outgoing: list[OutgoingPiece] = []
         self._outgoing_sent: list[Sent] = []
         self._going: list[Sent] = []
         self._is_closed = False
@@ -254,7 +254,7 @@ class ClientConnection:
 
     # -------------------------------------------------------------------------------- sending
 
-    def take(self) -> tuple[list[Buffer], int]:
+    def take(self) -> tuple[list[OutgoingPiece], int]:
         """Return what is to be sent now, and its size; `gone` says what the network left."""
         outgoing, self._outgoing = self._outgoing, []
         if self._leaving:

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from moldau.broker.calls import Call, Peer
+from moldau._native.files import FileRegion
+from moldau.broker.calls import Call, OutgoingPiece, Peer
 from moldau.broker.connection import ClientConnection, ConnectionLimits
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
+from moldau.runtime.file_sender import FileSender
 from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
+
+if TYPE_CHECKING:
+    from moldau.kernel.disk import Buffer
 
 TURN_BYTES_MAX: Final = 1 << 20
 """What is read of one connection before all others had their turn."""
@@ -56,6 +61,7 @@ class ClientSocket(asyncio.BufferedProtocol):
     __slots__ = (
         "_claimed",
         "_end",
+        "_files",
         "_host",
         "_is_closing",
         "_is_reading",
@@ -79,6 +85,8 @@ class ClientSocket(asyncio.BufferedProtocol):
         """When bytes last came or went."""
         self._host = host
         self._transport: asyncio.Transport | None = None
+        # Made for the first response that leaves from a file.
+        self._files: FileSender | None = None
         self._is_reading = True
         self._is_starved = False
         self._is_closing = False
@@ -235,9 +243,11 @@ class ClientSocket(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         connection = self.connection
-        self._send(transport)
+        if not self._is_sending_files:
+            self._send(transport)
         if connection.must_close or (self._is_closing and connection.is_quiet):
-            transport.close()
+            if not self._is_sending_files:
+                transport.close()
             return
         if self._own is not None and (self._is_waiting or self._is_starved):
             self._receive_own(self._host.now())
@@ -245,9 +255,13 @@ class ClientSocket(asyncio.BufferedProtocol):
             self._go_on_reading()
 
     def _send(self, transport: asyncio.Transport) -> None:
-        pieces, size = self.connection.take()
-        if pieces:
+        taken, size = self.connection.take()
+        if taken:
             self._host.sent(size)
+            if len(taken) > 1 and any(isinstance(piece, FileRegion) for piece in taken):
+                self._send_files(transport, taken, size)
+                return
+            pieces = cast("list[Buffer]", taken)
             if len(pieces) == 1:
                 transport.write(pieces[0])
             elif size <= JOINED_BYTES_MAX:
@@ -257,9 +271,33 @@ class ClientSocket(asyncio.BufferedProtocol):
         self.connection.gone(transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Everything was sent."""
+        """The transport has sent everything."""
+        if self._is_sending_files:
+            assert self._files is not None, "it has something to send"
+            self._files.go_on()
+        else:
+            self._all_gone()
+
+    def _all_gone(self) -> None:
         self.connection.gone(0)
         self._wake()
+
+    # Responses with regions of files. A later answer waits behind them.
+
+    @property
+    def _is_sending_files(self) -> bool:
+        return self._files is not None and self._files.unsent_bytes > 0
+
+    def _send_files(
+        self, transport: asyncio.Transport, pieces: Sequence[OutgoingPiece], size: int
+    ) -> None:
+        files = self._files
+        if files is None:
+            files = self._files = FileSender(transport, self._all_gone, self.abort)
+        files.queue(pieces, size)
+        self.connection.gone(size)
+        if not transport.get_write_buffer_size():
+            files.go_on()
 
     # --------------------------------------------------------------------------------- ending
 
@@ -278,6 +316,8 @@ class ClientSocket(asyncio.BufferedProtocol):
     def check(self, now: float, *, idle_seconds: float | None, stall_seconds: float) -> None:
         """Cut a client that is idle too long, or has stopped inside a request or response."""
         unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        if self._files is not None:
+            unsent += self._files.unsent_bytes
         if unsent != self._unsent_seen:
             self._unsent_seen = unsent
             self.active = now
@@ -292,6 +332,8 @@ class ClientSocket(asyncio.BufferedProtocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """Let go of everything."""
         self._transport = None
+        if self._files is not None:
+            self._files.close()
         self._drop_own()
         self.connection.close()
         self._host.lost(self)
