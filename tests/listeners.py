@@ -6,7 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moldau._native.frames import Frame, parse_produce
 from moldau.broker.broker import Broker
@@ -37,6 +37,9 @@ from moldau.runtime.listener import Listener
 from moldau.runtime.metrics import Metrics
 from tests.brokers import bare_broker
 
+if TYPE_CHECKING:
+    from moldau._native.files import FileRegion
+
 FETCH = 1
 FETCH_VERSION = 11
 FETCH_BYTES_MAX = 4 << 20
@@ -57,6 +60,8 @@ class ToyLog:
         self.refused = 0
         self.parked: list[Call] = []
         self.parks = False
+        self.region: Callable[[int, int], FileRegion] | None = None
+        """Where the records of a Fetch come from: given its correlation id and size."""
 
     def produce(self, _broker: Broker, call: Call, data: Buffer, frame: Frame) -> None:
         partitions = [
@@ -73,6 +78,10 @@ class ToyLog:
             self.parked.append(call)
             return None
         size = max(0, min(request.max_bytes, call.room, FETCH_BYTES_MAX))
+        if self.region is not None:
+            records: Any = self.region(call.correlation_id, size)
+            call.answer(fetched(records))
+            return None
         buffer = self.free.pop() if self.free else bytearray(0)
         if len(buffer) < size:
             buffer = bytearray(size)
@@ -82,10 +91,7 @@ class ToyLog:
             buffer[:] = bytes(len(buffer))
             self.free.append(buffer)
 
-        records = memoryview(buffer)[:size]
-        partition = PartitionData(partition_index=0, records=records)
-        topic = FetchableTopicResponse(topic="t", partitions=[partition])
-        call.answer(FetchResponse(responses=[topic]), sent)
+        call.answer(fetched(memoryview(buffer)[:size]), sent)
         return None
 
     def on_turn(self) -> None:
@@ -101,6 +107,13 @@ class ToyLog:
 
     def failed(self, _call: Call, error: Exception) -> None:
         self.failures.append(error)
+
+
+def fetched(records: Any) -> FetchResponse:
+    """Return the answer to a Fetch of one partition."""
+    partition = PartitionData(partition_index=0, records=records)
+    topic = FetchableTopicResponse(topic="t", partitions=[partition])
+    return FetchResponse(responses=[topic])
 
 
 def pattern(number: int, size: int) -> bytes:

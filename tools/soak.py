@@ -101,6 +101,12 @@ PROOFS = (
         "broker",
     ),
     Proof(
+        "fetches that leave from files: slow, aborted and pipelined clients, cold data",
+        ("tests/integration/test_file_regions.py",),
+        {"MOLDAU_FETCH_CLIENTS": "1000", "MOLDAU_COLD_BYTES": "20000000000"},
+        "broker",
+    ),
+    Proof(
         "model of the producer's outbox",
         ("tests/unit/client/test_outbox_model.py",),
         {"MOLDAU_OUTBOX_SEEDS": "20000"},

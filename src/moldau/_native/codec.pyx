@@ -17,6 +17,8 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, UINT16_MAX, UINT32_MAX
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memmove
 
+from moldau._native.files cimport FileRegion
+
 from moldau.kernel.errors import ProtocolError
 
 cdef extern from "Python.h":

@@ -76,6 +76,8 @@ cdef int write_buffer(Writer* w, const Op* op, PyObject* value) except -1:
     cdef Py_buffer buffer
     if PyBytes_Check(value):
         return write_buffer_bytes(w, op, value, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+    if isinstance(<object>value, FileRegion) and op.code != BLOB and w.pieces != NULL:
+        return write_region(w, op, <FileRegion>value)
     if not PyMemoryView_Check(value) and not PyByteArray_Check(value):
         mistyped(w, op, "bytes, a bytearray or a memoryview", value)
     try:
@@ -98,6 +100,14 @@ cdef int write_buffer_bytes(
     piece = <object>value if PyBytes_Check(value) else view_of(value)
     (<list>w.pieces).append((w.at - w.start, piece))
     w.referred += size
+    return 0
+
+
+cdef int write_region(Writer* w, const Op* op, FileRegion region) except -1:
+    """Refer to records that the socket sends from their file."""
+    write_length(w, op, region.length)
+    (<list>w.pieces).append((w.at - w.start, region))
+    w.referred += region.length
     return 0
 
 

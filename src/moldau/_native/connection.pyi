@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 # For their types alone: the kernel imports nothing that stands above it.
-from moldau.broker.calls import Caller, Peer, Response, Sent
+from moldau.broker.calls import Caller, OutgoingPiece, Peer, Response, Sent
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
 from moldau.protocol.schema import Buffer
@@ -146,7 +146,7 @@ class ClientConnection:
     def hang_up(self, call: Call) -> None:
         """Close the connection when the call's turn comes, and take no further request."""
 
-    def take(self) -> tuple[list[Buffer], int]:
+    def take(self) -> tuple[list[OutgoingPiece], int]:
         """Return what is to be sent now, and its size; `gone` says what the network left."""
 
     def gone(self, unsent_bytes: int) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moldau._native.connection import Call
-from moldau.protocol.schema import Message
+from moldau._native.files import FileRegion
+from moldau.protocol.schema import Buffer, Message
 
-__all__ = ["Call", "Caller", "Endpoint", "Peer", "Response", "Sent"]
+__all__ = ["Call", "Caller", "Endpoint", "OutgoingPiece", "Peer", "Response", "Sent"]
 
 
 class Endpoint(NamedTuple):
@@ -45,6 +46,9 @@ class Peer:
 
 
 Sent = Callable[[], None]
+
+OutgoingPiece: TypeAlias = Buffer | FileRegion
+"""A part of a response: bytes, or a range of a file that stands for them."""
 
 Response: TypeAlias = Message | bytes | None
 """An answer, or its frame if it is encoded already; None is no answer."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from moldau._native.files import FileRegion
 from moldau.coordination.command import Answer, Command
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Buffer, DiskColdError
@@ -73,6 +74,17 @@ class LoadedPieces(NamedTuple):
     """To be called when the contents are sent or done with: the memory is used again."""
 
 
+class SendablePieces(NamedTuple):
+    """What stands for pieces in a response, in their order: bytes, or a region of their file."""
+
+    contents: Sequence[Buffer | FileRegion | None]
+    """None for what cannot be read: then its partition is out of service already."""
+    release: Callable[[], None] | None
+    """To be called when the contents are sent: the memory is used again."""
+    memory_bytes: int
+    """How much memory they take."""
+
+
 class LogsPort(Protocol):
     """The logs of this broker, as far as the disk is asked for something."""
 
@@ -86,6 +98,9 @@ class LogsPort(Protocol):
 
         `then` is called before this returns if all are in memory.
         """
+
+    def ready(self, pieces: Sequence[Piece], then: Callable[[SendablePieces], None]) -> None:
+        """Make pieces of files ready to be sent, as `load` does; large ones stay in their files."""
 
     def delete_records(
         self, partition: TopicPartition, before: Offset, then: Callable[[Offset | None], None]

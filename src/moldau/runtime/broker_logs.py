@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, cast
 
-from moldau.broker.ports import LoadedPieces, Piece
+from moldau._native.files import FileRegion, is_resident, pull_in, tells_residency
+from moldau.broker.ports import LoadedPieces, Piece, SendablePieces
 from moldau.kernel.disk import (
     Buffer,
     DiskColdError,
@@ -18,32 +19,34 @@ from moldau.kernel.disk import (
 )
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
+from moldau.log.extents import Extent
 from moldau.runtime.buffer_pool import BufferPool
 from moldau.runtime.disk import NOWAIT, FileDisk
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.open_files import Descriptor
 
-
-class _Cold(NamedTuple):
-    """What of a piece is still to be read; the descriptor keeps the file, whatever its name is."""
-
-    number: int
-    file: Descriptor
-    position: int
-    into: memoryview
+NEVER: Final = 1 << 62
+"""More bytes than a piece has."""
 
 
 class BrokerLogs:
     """`LogsPort` and `LogWriter` over a store of logs: stages, reads and deletes records."""
 
     def __init__(
-        self, store: LogStore, flush: Callable[[], None], pool: BufferPool | None = None
+        self,
+        store: LogStore,
+        flush: Callable[[], None],
+        pool: BufferPool | None = None,
+        *,
+        region_bytes_min: int = NEVER,
     ) -> None:
         self._store = store
         self._flush = flush  # writes what is staged, and tells who waits for it
         self._is_flushing = False
         self._pool = pool or BufferPool()
+        self._region_bytes_min = region_bytes_min  # what is as large is sent from its file
         self._flags: dict[FileDisk, int] = {}
+        self._telling: dict[FileDisk, bool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.stage = store.stage  # as it is: every batch of a client goes through here
 
@@ -110,32 +113,69 @@ class BrokerLogs:
 
     def load(self, pieces: Sequence[Piece], then: Callable[[LoadedPieces], None]) -> None:
         """Read pieces; what is not in memory, and all of it then, comes later."""
-        buffer = self._pool.take(sum(piece.extent.length for piece in pieces))
-        contents: list[Buffer | None] = []
-        cold: list[_Cold] = []
-        end = 0
-        for number, (partition, extent) in enumerate(pieces):
-            start, end = end, end + extent.length
-            into = buffer[start:end]
-            try:
-                disk = self._store.place_of(partition).disk
-                if not isinstance(disk, FileDisk):
-                    contents.append(disk.read(*extent))
-                    continue
-                file = disk.descriptor(extent.path)
-                filled = self._read_cached(disk, file, extent.position, into)
-            except (DiskError, KeyError, OSError) as error:
-                self._give_up(partition, error)
-                contents.append(None)
-                continue
-            contents.append(into)
-            if filled < extent.length:
-                cold.append(_Cold(number, file, extent.position + filled, into[filled:]))
-        loaded = LoadedPieces(contents, partial(self._pool.give_back, buffer))
-        if cold:
-            self._spawn(self._load_cold(pieces, cold, contents, partial(then, loaded)))
+        reading = _Reading(self._pool)
+        for partition, extent in pieces:
+            self._begin(reading, partition, extent)
+
+        def read() -> None:
+            then(LoadedPieces(cast("list[Buffer | None]", reading.contents), reading.release))
+
+        self._end(reading, read)
+
+    def ready(self, pieces: Sequence[Piece], then: Callable[[SendablePieces], None]) -> None:
+        """Read small pieces, and have the page cache hold large ones, which leave from there."""
+        reading = _Reading(self._pool)
+        for partition, extent in pieces:
+            self._begin(reading, partition, extent, self._region_bytes_min)
+
+        def made_ready() -> None:
+            then(SendablePieces(reading.contents, reading.release, reading.memory_bytes))
+
+        self._end(reading, made_ready)
+
+    def _begin(
+        self,
+        reading: "_Reading",
+        partition: TopicPartition,
+        extent: Extent,
+        region_bytes_min: int = NEVER,
+    ) -> None:
+        """Read what is in memory of one piece."""
+        path, position, length = extent
+        try:
+            disk = self._store.place_of(partition).disk
+            if not isinstance(disk, FileDisk):
+                reading.contents.append(disk.read(path, position, length))
+                return
+            file = disk.descriptor(path)
+            if length >= region_bytes_min and self._tells_residency(disk, file):
+                reading.contents.append(FileRegion(file, position, length))
+                if not is_resident(file.fd, position, length):
+                    reading.wait(partition, partial(_pull_in, file, position, length, path))
+                return
+            into = reading.take(length)
+            filled = self._read_cached(disk, file, position, into)
+        except (DiskError, KeyError, OSError) as error:
+            self._give_up(partition, error)
+            reading.contents.append(None)
+            return
+        reading.contents.append(into)
+        if filled < length:
+            rest = into[filled:]
+            reading.wait(partition, partial(_read_waiting, file, position + filled, rest, path))
+
+    def _end(self, reading: "_Reading", then: Callable[[], None]) -> None:
+        if reading.cold:
+            self._spawn(self._read_cold(reading, then))
         else:
-            then(loaded)
+            then()
+
+    def _tells_residency(self, disk: FileDisk, file: Descriptor) -> bool:
+        """Whether a disk says what the page cache has; sendfile must not wait for the device."""
+        tells = self._telling.get(disk)
+        if tells is None:
+            tells = self._telling[disk] = tells_residency(file.fd)
+        return tells
 
     def _read_cached(
         self, disk: FileDisk, file: Descriptor, position: int, into: memoryview
@@ -158,22 +198,19 @@ class BrokerLogs:
             filled += count
         return filled
 
-    async def _load_cold(
-        self,
-        pieces: Sequence[Piece],
-        cold: Sequence[_Cold],
-        contents: list[Buffer | None],
-        then: Callable[[], None],
-    ) -> None:
-        for rest in cold:
-            partition, extent = pieces[rest.number]
-            try:
-                host = self._store.place_of(partition)
-                await host.in_thread(partial(_read_waiting, rest, extent.path))
-            except (AppendError, CorruptLogError, KeyError) as error:
-                self._give_up(partition, error)
-                contents[rest.number] = None
+    async def _read_cold(self, reading: "_Reading", then: Callable[[], None]) -> None:
+        """Wait for the device, for all that is missing at the same time."""
+        await asyncio.gather(*(self._read_one(reading, *cold) for cold in reading.cold))
         then()
+
+    async def _read_one(
+        self, reading: "_Reading", number: int, partition: TopicPartition, read: Callable[[], None]
+    ) -> None:
+        try:
+            await self._store.place_of(partition).in_thread(read)
+        except (AppendError, CorruptLogError, KeyError) as error:
+            self._give_up(partition, error)
+            reading.contents[number] = None
 
     def _give_up(self, partition: TopicPartition, error: Exception) -> None:
         """Take a log that cannot be read out of service; a partition that is gone needs nothing."""
@@ -186,15 +223,57 @@ class BrokerLogs:
                 self.failed(partition, error)
 
 
-def _read_waiting(rest: _Cold, path: str) -> None:
+class _Reading:
+    """The contents of pieces, as far as they are read."""
+
+    __slots__ = ("_buffers", "_pool", "cold", "contents")
+
+    def __init__(self, pool: BufferPool) -> None:
+        self._pool = pool
+        self._buffers: list[memoryview] = []
+        self.contents: list[Buffer | FileRegion | None] = []
+        self.cold: list[tuple[int, TopicPartition, Callable[[], None]]] = []
+        """By the number of its piece, what a thread has to wait for."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the contents take."""
+        return sum(map(len, self._buffers))
+
+    def take(self, size: int) -> memoryview:
+        """Return memory for a piece."""
+        buffer = self._pool.take(size)
+        self._buffers.append(buffer)
+        return buffer[:size]
+
+    def wait(self, partition: TopicPartition, read: Callable[[], None]) -> None:
+        """Have the piece that was begun last read by a thread."""
+        self.cold.append((len(self.contents) - 1, partition, read))
+
+    def release(self) -> None:
+        """Give the memory back."""
+        for buffer in self._buffers:
+            self._pool.give_back(buffer)
+
+
+def _read_waiting(file: Descriptor, position: int, into: memoryview, path: str) -> None:
     """Read what is missing, in a thread."""
     filled = 0
-    while filled < len(rest.into):
+    while filled < len(into):
         try:
-            count = os.preadv(rest.file.fd, [rest.into[filled:]], rest.position + filled)
+            count = os.preadv(file.fd, [into[filled:]], position + filled)
         except OSError as error:
             raise DiskFailedError(path, error.strerror or str(error)) from error
         if not count:
-            position = rest.position + filled
-            raise CorruptLogError(path, position, "the file is shorter than its segment")
+            raise CorruptLogError(path, position + filled, "the file is shorter than its segment")
         filled += count
+
+
+def _pull_in(file: Descriptor, position: int, length: int, path: str) -> None:
+    """Have the page cache hold a region, in a thread."""
+    try:
+        filled = pull_in(file.fd, position, length)
+    except OSError as error:
+        raise DiskFailedError(path, error.strerror or str(error)) from error
+    if filled < length:
+        raise CorruptLogError(path, position + filled, "the file is shorter than its segment")

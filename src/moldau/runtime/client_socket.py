@@ -1,7 +1,8 @@
 """A client's connection on the event loop, where it is not as usual."""
 
 import asyncio
-from typing import Protocol, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from moldau._native.client_stream import (
     JOINED_BYTES_MAX,
@@ -10,10 +11,15 @@ from moldau._native.client_stream import (
     ListenerTurns,
 )
 from moldau._native.connection import ConnectionLimits
-from moldau.broker.calls import Peer
+from moldau._native.files import FileRegion
+from moldau.broker.calls import OutgoingPiece, Peer
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
+from moldau.runtime.file_sender import FileSender
 from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
+
+if TYPE_CHECKING:
+    from moldau.kernel.disk import Buffer
 
 
 class Host(Protocol):
@@ -35,11 +41,13 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
     that come in parts or must wait, large responses, and the connection's beginning and end.
     """
 
-    __slots__ = ("_claimed", "_host", "_is_starved", "_start", "_unsent_seen", "_whole_at")
+    __slots__ = ("_claimed", "_files", "_host", "_is_starved", "_start", "_unsent_seen", "_whole_at")
 
     def __init__(self, host: Host, peer: Peer, now: float) -> None:
         super().__init__(host.turns, host.router, peer, host.limits, now)
         self._host = host
+        # Made for the first response that leaves from a file.
+        self._files: FileSender | None = None
         self._is_starved = False
         # Where what was read and not started yet begins in `own`, and where a large frame ends.
         self._start = self._whole_at = 0
@@ -164,7 +172,8 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         connection = self.connection
         if connection.must_close or (self.is_closing and connection.is_quiet):
             assert self.transport is not None, "it is open"
-            self.transport.close()
+            if not self._is_sending_files:
+                self.transport.close()
             return
         if self.own is not None and (self._is_waiting or self._is_starved):
             self._receive_own(self.turns.now())
@@ -172,12 +181,18 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
             self._go_on_reading()
 
     def send_pieces(self) -> None:
-        """Send what is large or refers to memory of others."""
+        """Send what is large, refers to memory of others, or is in a file."""
+        if self._is_sending_files:
+            return  # a later answer waits behind them
         transport = self.transport
         assert transport is not None, "it is open"
-        pieces, size = self.connection.take()
-        if pieces:
+        taken, size = self.connection.take()
+        if taken:
             self.turns.sent_bytes.value += size
+            if len(taken) > 1 and any(isinstance(piece, FileRegion) for piece in taken):
+                self._send_files(transport, taken, size)
+                return
+            pieces = cast("list[Buffer]", taken)
             if len(pieces) == 1:
                 transport.write(pieces[0])
             elif size <= JOINED_BYTES_MAX:
@@ -187,9 +202,31 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         self.connection.gone(transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Everything was sent."""
+        """The transport has sent everything."""
+        if self._is_sending_files:
+            assert self._files is not None, "it has something to send"
+            self._files.go_on()
+        else:
+            self._all_gone()
+
+    def _all_gone(self) -> None:
         self.connection.gone(0)
         self.wake()
+
+    @property
+    def _is_sending_files(self) -> bool:
+        return self._files is not None and self._files.unsent_bytes > 0
+
+    def _send_files(
+        self, transport: asyncio.Transport, pieces: Sequence[OutgoingPiece], size: int
+    ) -> None:
+        files = self._files
+        if files is None:
+            files = self._files = FileSender(transport, self._all_gone, self.abort)
+        files.queue(pieces, size)
+        self.connection.gone(size)
+        if not transport.get_write_buffer_size():
+            files.go_on()
 
     # --------------------------------------------------------------------------------- ending
 
@@ -208,6 +245,8 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
     def check(self, now: float, *, idle_seconds: float | None, stall_seconds: float) -> None:
         """Cut a client that is idle too long, or has stopped inside a request or response."""
         unsent = self.transport.get_write_buffer_size() if self.transport is not None else 0
+        if self._files is not None:
+            unsent += self._files.unsent_bytes
         if unsent != self._unsent_seen:
             self._unsent_seen = unsent
             self.active = now
@@ -222,6 +261,8 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
     def connection_lost(self, _error: Exception | None) -> None:
         """Let go of everything."""
         self.transport = None
+        if self._files is not None:
+            self._files.close()
         self._drop_own()
         self.connection.close()
         self._host.lost(self)

@@ -22,7 +22,7 @@ from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.metadata.settings.listeners import ListenerSetting, listeners_of
 from moldau.replication.replicas import Replicas
-from moldau.runtime.broker_logs import BrokerLogs
+from moldau.runtime.broker_logs import NEVER, BrokerLogs
 from moldau.runtime.client_metrics import measure_clients
 from moldau.runtime.coordinator_metrics import measure_coordinators
 from moldau.runtime.coordinator_watch import CoordinatorWatch
@@ -212,7 +212,12 @@ class Node:
 
     def _make_broker(self, metadata: MetadataHost) -> None:
         settings = self.settings
-        logs = BrokerLogs(self._store, self.flush)
+        region_bytes_min = settings.moldau_fetch_sendfile_min_bytes
+        logs = BrokerLogs(
+            self._store,
+            self.flush,
+            region_bytes_min=NEVER if region_bytes_min < 0 else region_bytes_min,
+        )
         self._broker = Broker(
             node_id=settings.node_id,
             cluster_id=self.cluster_id,

@@ -1,7 +1,7 @@
 """What Produce and Fetch count for each topic."""
 
 from moldau.broker.handlers.fetch import handle_fetch
-from moldau.broker.ports import LoadedPieces
+from moldau.broker.ports import SendablePieces
 from moldau.kernel.ids import TopicPartition
 from moldau.log.config import LogConfig
 from moldau.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -60,7 +60,7 @@ def test_records_that_cannot_be_read(monkeypatch):
     w = World()
     w.create()
     w.write(batch_of())
-    monkeypatch.setattr(w.logs, "load", lambda _, then: then(LoadedPieces([None], None)))
+    monkeypatch.setattr(w.logs, "ready", lambda _, then: then(SendablePieces([None], None, 0)))
     counted(w, produce_requests=1, messages_in=1, bytes_in=len(batch_of()))
     fetch(w)
     counted(w, fetch_requests=1, fetch_failed=1)

@@ -8,7 +8,7 @@ from moldau._native.frames import FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
 from moldau.broker.handlers.produce import handle_produce
-from moldau.broker.ports import LoadedPieces, ShardWatch
+from moldau.broker.ports import LoadedPieces, SendablePieces, ShardWatch
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
@@ -143,6 +143,12 @@ class Logs:
             self.waiting.append(lambda: then(LoadedPieces(contents, release)))
         else:
             then(LoadedPieces(contents, release))
+
+    def ready(self, pieces, then) -> None:
+        def loaded(found: LoadedPieces) -> None:
+            then(SendablePieces(*found, sum(map(len, found.contents))))
+
+        self.load(pieces, loaded)
 
     def delete_records(self, partition, before, then) -> None:
         start = self.logs[partition].log.delete_records(before)

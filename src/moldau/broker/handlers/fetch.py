@@ -5,8 +5,9 @@ v16 tells of a new leader. Below v4 records would have to be turned into older f
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
+from moldau._native.files import FileRegion
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Sent
 from moldau.broker.fetch_plan import (
@@ -19,7 +20,7 @@ from moldau.broker.fetch_plan import (
 )
 from moldau.broker.fetch_sessions import FetchedPartition, FetchSessionError, Selection
 from moldau.broker.leaders import current_leader
-from moldau.broker.ports import LoadedPieces
+from moldau.broker.ports import SendablePieces
 from moldau.kernel.disk import Buffer
 from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
@@ -41,6 +42,8 @@ LEADER_SINCE: Final = 16
 READ_COMMITTED: Final = 1
 BYTES_OUT_MAX: Final = 256 << 20
 """How much may be read and not sent yet, for all clients together."""
+
+NOTHING: Final = SendablePieces((), None, 0)
 
 # Shared by all rows that have nothing to say there.
 _NO_LEADER: Final = LeaderIdAndEpoch()
@@ -203,16 +206,18 @@ class _Fetch:
             left_out = plan.left_out
             self._call.peer.fetch_from = None if left_out is None else left_out.key
         if not plan.pieces:
-            self._answer(plan, LoadedPieces((), None))
+            self._answer(plan, NOTHING)
             return
         self._broker.fetch_bytes_out += plan.size
-        self._broker.logs.load(plan.pieces, partial(self._loaded, plan))
+        self._broker.logs.ready(plan.pieces, partial(self._ready, plan))
 
-    def _loaded(self, plan: FetchPlan, loaded: LoadedPieces) -> None:
-        self._call.attempt(partial(self._answer, plan, loaded))
+    def _ready(self, plan: FetchPlan, sendable: SendablePieces) -> None:
+        # What leaves from its file takes no memory.
+        self._broker.fetch_bytes_out -= plan.size - sendable.memory_bytes
+        self._call.attempt(partial(self._answer, plan, sendable))
 
-    def _answer(self, plan: FetchPlan, loaded: LoadedPieces) -> None:
-        contents = iter(loaded.contents)
+    def _answer(self, plan: FetchPlan, sendable: SendablePieces) -> None:
+        contents = iter(sendable.contents)
         response = FetchResponse()
         for found in plan.found:
             if found.replica is not None:
@@ -228,18 +233,18 @@ class _Fetch:
             response.responses = _by_topic(rows)
         except FetchSessionError as error:
             response = FetchResponse(error_code=error.code)
-        self._call.answer(response, self._sent(plan.size, loaded) if plan.pieces else None)
+        self._call.answer(response, self._sent(sendable) if plan.pieces else None)
 
-    def _sent(self, size: int, loaded: LoadedPieces) -> Sent:
+    def _sent(self, sendable: SendablePieces) -> Sent:
         def sent() -> None:
-            self._broker.fetch_bytes_out -= size
-            if loaded.release is not None:
-                loaded.release()
+            self._broker.fetch_bytes_out -= sendable.memory_bytes
+            if sendable.release is not None:
+                sendable.release()
 
         return sent
 
     def _row(
-        self, found: FoundRead, records: Buffer | None, response: FetchResponse
+        self, found: FoundRead, records: Buffer | FileRegion | None, response: FetchResponse
     ) -> PartitionData:
         """Return a partition's part of the answer."""
         read, error = found.read, found.error
@@ -277,7 +282,8 @@ class _Fetch:
                 if self._isolation is Isolation.STABLE
                 else None
             ),
-            records=records,
+            # The codec writes the size of a region, and leaves its bytes to the socket.
+            records=cast("Buffer", records),
         )
 
     def _error_row(
@@ -325,7 +331,7 @@ class _Fetch:
             ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._replica_id} is not a replica"
         )
         found = [FoundRead(wanted, None, None, error) for wanted in self._wanted]
-        self._answer(FetchPlan(found, (), 0, is_urgent=True, left_out=None), LoadedPieces((), None))
+        self._answer(FetchPlan(found, (), 0, is_urgent=True, left_out=None), NOTHING)
 
 
 def _in_turn(selection: Selection, call: Call) -> Sequence[FetchedPartition]:

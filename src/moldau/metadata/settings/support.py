@@ -214,6 +214,8 @@ BROKER_HONOURED: Final[SupportTable] = {
     "moldau.connection.unsent.max.bytes": "how much one response may hold for a slow peer",
     "moldau.disk.free.warn.bytes": "a directory with less free space is worth a warning",
     "moldau.disk.reserve.bytes": "kept in each directory for metadata and deletions",
+    "moldau.fetch.sendfile.min.bytes": "larger reads leave by sendfile where the system can tell "
+    "what the page cache has; -1: none do",
     "moldau.metrics.listener": "metrics over HTTP, in Prometheus' format",
     "moldau.open.files.max": "how many segment and index files stay open",
     "moldau.shutdown.max.ms": "how long requests may take to end when the broker stops",

@@ -1,0 +1,112 @@
+"""The file kernel: ranges of files, and whether the page cache has them."""
+
+cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t, uint64_t
+
+import os
+
+cdef extern from *:
+    """
+    #define _FILE_OFFSET_BITS 64
+    #include <errno.h>
+    #include <sys/types.h>
+    #include <sys/uio.h>
+    #include <unistd.h>
+    #ifdef __linux__
+    #include <sys/syscall.h>
+    #endif
+
+    #define MOLDAU_CACHESTAT 451 /* the same on all architectures; glibc may be older than it */
+
+    struct moldau_range { uint64_t position, length; };
+    struct moldau_cached { uint64_t pages, dirty, writeback, evicted, recently_evicted; };
+
+    /* Return how many pages of a range the page cache has; -1 where the system does not tell. */
+    static int64_t cached_pages(int fd, uint64_t position, uint64_t length)
+    {
+    #ifdef __linux__
+        struct moldau_range range = {position, length};
+        struct moldau_cached cached = {0, 0, 0, 0, 0};
+        if (syscall(MOLDAU_CACHESTAT, fd, &range, &cached, 0) == 0)
+            return cached.pages;
+    #endif
+        return -1;
+    }
+
+    /* Whether a byte can be read without waiting, which the count does not say: a page that is
+     * still being read counts, too. -1 where the file system does not tell. */
+    static int is_at_hand(int fd, uint64_t position)
+    {
+    #ifdef RWF_NOWAIT
+        char byte;
+        struct iovec into = {&byte, 1};
+        ssize_t count = preadv2(fd, &into, 1, position, RWF_NOWAIT);
+        return count < 0 && errno == EOPNOTSUPP ? -1 : count == 1;
+    #else
+        return -1;
+    #endif
+    }
+    """
+    int64_t cached_pages(int fd, uint64_t position, uint64_t length) noexcept nogil
+    int is_at_hand(int fd, uint64_t position) noexcept nogil
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t pread(int fd, void *buffer, size_t size, int64_t position)
+
+cdef enum:
+    SCRATCH_BYTES = 256 << 10
+
+cdef int64_t PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+
+
+@cython.final
+cdef class FileRegion:
+    def __init__(self, file, int64_t position, Py_ssize_t length):
+        self.file = file
+        self.position = position
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __repr__(self):
+        return f"<FileRegion {self.file!r} {self.position}:{self.position + self.length}>"
+
+
+def tells_residency(int fd):
+    return cached_pages(fd, 0, 1) >= 0 and is_at_hand(fd, 0) >= 0
+
+
+def is_resident(int fd, int64_t position, int64_t length):
+    cdef int64_t end = position + length
+    if length <= 0:
+        return True
+    if cached_pages(fd, position, length) < (end - 1) // PAGE_BYTES - position // PAGE_BYTES + 1:
+        return False
+    return is_at_hand(fd, end - 1) == 1
+
+
+def pull_in(int fd, int64_t position, int64_t length):
+    cdef char *scratch = <char *>PyMem_RawMalloc(SCRATCH_BYTES)
+    cdef ssize_t count = 1
+    cdef int64_t left = length
+    cdef int code = 0
+    if scratch == NULL:
+        raise MemoryError
+    with nogil:
+        while left > 0 and count:
+            count = pread(fd, scratch, min(left, SCRATCH_BYTES), position)
+            if count < 0:
+                code = errno
+                if code != EINTR:
+                    break
+                code = 0
+                continue
+            position += count
+            left -= count
+    PyMem_RawFree(scratch)
+    if code:
+        raise OSError(code, os.strerror(code))
+    return length - left
