@@ -3,7 +3,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Commits transactions of ten records in three partitions: SERVERS TOPIC COUNT; prints seconds. */
+/** Commits transactions of ten records in three partitions: SERVERS TOPIC SECONDS; prints count, seconds. */
 public class Transactions {
     static final int WARM_UP = 20;
 
@@ -14,20 +14,27 @@ public class Transactions {
         StringSerializer text = new StringSerializer();
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings, text, text)) {
             producer.initTransactions();
-            commit(producer, arguments[1], WARM_UP);
+            for (int number = 0; number < WARM_UP; number++) commit(producer, arguments[1]);
+            double seconds = Double.parseDouble(arguments[2]);
             long begun = System.nanoTime();
-            commit(producer, arguments[1], Integer.parseInt(arguments[2]));
-            System.out.println((System.nanoTime() - begun) / 1e9);
+            int count = 0;
+            while (since(begun) < seconds) {
+                commit(producer, arguments[1]);
+                count++;
+            }
+            System.out.println(count + " " + since(begun));
         }
     }
 
-    static void commit(KafkaProducer<String, String> producer, String topic, int count) {
-        for (int number = 0; number < count; number++) {
-            producer.beginTransaction();
-            for (int record = 0; record < 10; record++) {
-                producer.send(new ProducerRecord<>(topic, record % 3, null, "value " + record));
-            }
-            producer.commitTransaction();
+    static double since(long begun) {
+        return (System.nanoTime() - begun) / 1e9;
+    }
+
+    static void commit(KafkaProducer<String, String> producer, String topic) {
+        producer.beginTransaction();
+        for (int record = 0; record < 10; record++) {
+            producer.send(new ProducerRecord<>(topic, record % 3, null, "value " + record));
         }
+        producer.commitTransaction();
     }
 }

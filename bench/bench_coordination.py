@@ -2,143 +2,94 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
-from bench.broker_load import Load, Programs, Side
+from bench.broker_load import Programs, Side
 from bench.comparison import (
-    MB,
+    FSYNC,
     PAGE_CACHE,
     SERVER_OPTIONS,
     Metric,
-    Run,
+    Race,
     both,
+    chosen,
     compare,
-    less,
+    cpu_per_gb,
+    frequency,
+    is_chosen,
+    rate,
+    row_of_pairs,
 )
 from bench.row import Row
+from bench.schedule import Schedule
 from moldau.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.conformance.apache_kafka import ApacheKafka
 from tests.conformance.brokers import RunningBroker, run_moldau
 
-FSYNC = MappingProxyType({"durability": "fsync"})
-QUICK = MappingProxyType(
-    {
-        "group.initial.rebalance.delay.ms": "0",
-        "group.consumer.heartbeat.interval.ms": "500",
-        "group.consumer.min.heartbeat.interval.ms": "500",
-    }
-)
-MEMBERS = 20
-GROUPS = 5_000
-DEADLINE_SECONDS = 120
+MEMBERS: Final = 20
+GROUPS: Final = 5_000
+DEADLINE_SECONDS: Final = 120
 
-CPU_PER_GB = Metric("broker's CPU", "s/GB", 3.0, lambda load: load.cpu_seconds_per_gb)
-CPU = Metric("broker's CPU", "s", 2.0, lambda load: load.cpu_seconds)
-SECONDS = Metric("time", "s", 1.0, lambda load: load.seconds)
+CPU: Final = Metric("broker's CPU", "s", 2.0, lambda load: load.cpu_seconds / load.count)
+SECONDS: Final = Metric("time", "s", 1.0, lambda load: load.seconds / load.count)
 
 
-def _rate(goal: float) -> Metric:
-    return Metric("rate", "1/s", goal, lambda load: load.per_second, more_is_better=True)
-
-
-def _throughput() -> Metric:
-    return Metric(
-        "throughput", "MB/s", 1.0, lambda load: load.megabytes_per_second, more_is_better=True
-    )
-
-
-def _loaded(side: Side, what: str, count: int, *more: str, partitions: int = 3) -> Load:
-    with side.topic(partitions) as topic:
-        return side.group_load(what, topic, count, *more)
-
-
-def _consume(size: int, total: int) -> tuple[Run, ...]:
-    metrics = (_throughput(), CPU_PER_GB)
-    return (
-        Run(
-            f"consume {size} B through a group (librdkafka)",
-            lambda side: side.librdkafka_join(size, total),
-            metrics,
-        ),
-        Run(
-            f"consume {size} B through a group (Java perf test)",
-            lambda side: side.java_consume(size, total // size),
-            metrics,
-        ),
-    )
-
-
-def _join(protocol: str) -> Run:
-    return Run(
+def _join(protocol: str) -> Race:
+    return Race(
+        f"rebalance-{protocol}",
         f"{MEMBERS} members join, 40 partitions, {protocol} protocol (librdkafka)",
-        lambda side: _loaded(side, "rebalance", MEMBERS, protocol, partitions=40),
+        lambda side: side.group_load("rebalance", 40, MEMBERS, protocol),
         (SECONDS, CPU),
     )
 
 
-RECORDED = (
-    Run(
-        "transactions of 10 records in 3 partitions (Java)",
-        lambda side: side.java_transactions(300),
-        (_rate(3.0),),
+def _commits(name: str, what: str, goal: float) -> Race:
+    return Race(name, what, lambda side: side.group_load("commits", 3), (frequency(goal),))
+
+
+RACES: Final = (
+    Race(
+        "consume-1k",
+        "consume 1000 B through a group (librdkafka)",
+        lambda side: side.librdkafka_consume(1000, "join"),
+        (rate(1.0), cpu_per_gb(3.0)),
     ),
-    Run(
-        "transactions of 10 records in 3 partitions (librdkafka)",
-        lambda side: _loaded(side, "transactions", 300),
-        (_rate(3.0),),
-    ),
-    Run(
-        "offset commits (librdkafka)",
-        lambda side: _loaded(side, "commits", 8_000),
-        (_rate(1.2),),
-    ),
+    _commits("commits", "offset commits (librdkafka)", 1.2),
+    _join("classic"),
+    _join("consumer"),
 )
 
-RUNS = {
-    "consume": (*_consume(100, 100 * MB), *_consume(1000, 300 * MB)),
-    "recorded": RECORDED,
-    "latency": (
-        Run(
-            "from producer to group's consumer, 100 B (Java)",
-            lambda side: side.java_latency(2_000, 100),
-            (
-                Metric("mean", "ms", 1 / 0.6, lambda load: load.mean_ms),
-                Metric("p99", "us", 2.0, lambda load: load.p99_us),
-            ),
-            is_awake=True,
-        ),
+# Ours syncs before every answer; Kafka does not. Stated.
+SYNCED: Final = (
+    Race(
+        "fsync-transactions",
+        "durability=fsync beside page cache: transactions of 10 records in 3 partitions"
+        " (librdkafka)",
+        lambda side: side.group_load("transactions", 3),
+        (frequency(0),),
     ),
-    "rebalance": (_join("classic"), _join("consumer")),
-}
+    _commits("fsync-commits", "durability=fsync beside page cache: offset commits (librdkafka)", 0),
+)
 
 
-def rows(only: str = "") -> Iterator[Row]:
-    """Measure everything, or one of the parts."""
-    if only and only not in (*RUNS, *ALONE):
-        raise SystemExit(
-            f"bench: coordination has no {only}; there are {', '.join((*RUNS, *ALONE))}"
-        )
+def rows(only: str = "", schedule: Schedule | None = None) -> Iterator[Row]:
+    """Run all races, or those whose name is `only` or begins with it."""
+    names = [*(race.name for race in (*RACES, *SYNCED)), "load"]
+    if not any(is_chosen(name, only) for name in names):
+        raise SystemExit(f"bench: coordination has no {only}; there are {', '.join(names)}")
+    schedule = schedule or Schedule()
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name).resolve()
-        if runs := [run for key in RUNS if only in ("", key) for run in RUNS[key]]:
-            with both(directory / "both", PAGE_CACHE, QUICK) as sides:
-                for run in runs:
-                    yield from compare(run, *sides)
-        for key, measure in ALONE.items():
-            if only in ("", key):
-                yield from measure(directory / key)
-
-
-def _fsync(directory: Path) -> Iterator[Row]:
-    """Put ours with a sync before every answer beside Kafka, which has none; stated."""
-    with both(directory, FSYNC, QUICK) as sides:
-        for run in RECORDED:
-            what = f"durability=fsync beside page cache: {run.what}"
-            yield from compare(Run(what, run.measure, (_rate(0.0),)), *sides)
+        for own, races in ((PAGE_CACHE, RACES), (FSYNC, SYNCED)):
+            if left := chosen(races, only):
+                with both(directory / own["durability"], own) as sides:
+                    for race in left:
+                        yield from compare(race, *sides, schedule)
+        if is_chosen("load", only):
+            yield from _load(directory / "load")
 
 
 def _load(directory: Path) -> list[Row]:
@@ -149,7 +100,7 @@ def _load(directory: Path) -> list[Row]:
             side = Side(running, Programs(directory))
             with side.wire() as wire:
                 wire.create_topic("many", 1)
-            side.group_load("groups", "many", GROUPS)
+            side.run_group_load("groups", "many", 0, GROUPS)
         begun = time.perf_counter()
         with run() as running:
             side = Side(running, Programs(directory))
@@ -164,9 +115,10 @@ def _load(directory: Path) -> list[Row]:
     kafka.write_properties()
     kafka.format()
     peer = measure(lambda: _started(kafka))
+    what = f"start with {GROUPS} groups"
     return [
-        less(f"start with {GROUPS} groups: until all are listed", "s", 2.0, [(mine[0], peer[0])]),
-        less(f"start with {GROUPS} groups: memory", "MB", 2.0, [(mine[1], peer[1])]),
+        row_of_pairs(f"{what}: until all are listed", "s", 2.0, [(mine[0], peer[0])]),
+        row_of_pairs(f"{what}: memory", "MB", 2.0, [(mine[1], peer[1])]),
     ]
 
 
@@ -185,6 +137,3 @@ def _count_groups(side: Side) -> int:
     with side.wire() as wire:
         answer = wire.call(ListGroupsRequest(), ListGroupsResponse, 4)
     return 0 if answer.error_code else len(answer.groups)
-
-
-ALONE: Final[Mapping[str, Callable[[Path], Iterable[Row]]]] = {"fsync": _fsync, "load": _load}

@@ -1,19 +1,26 @@
-"""What is done to a running broker, ours or Apache Kafka, and what that took."""
+"""One of two running brokers, ours or Apache Kafka, and what clients do to it.
+
+Each kind of load is a context that prepares it (a topic, filled where it is fetched) and gives a
+`Drive`, which puts the broker under that load for so many seconds.
+"""
 
 import os
 import re
+import resource
+import secrets
 import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
+from bench.load import Drive, Load, repeat
+from bench.touched_memory import in_touched_memory
 from moldau._native.records import Record
 from moldau.protocol.framing import encode_request
 from moldau.protocol.messages.api_versions import ApiVersionsRequest
@@ -25,30 +32,22 @@ from moldau.protocol.messages.delete_topics import (
 from moldau.records.batch import build_batch
 from tests.conformance.brokers import RunningBroker
 from tests.conformance.jars import run_java
+from tests.share_members import configure
 from tests.wire import LATEST, Wire
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parent / "src/moldau/_native"
+MB = 1 << 20
 PARTITIONS = 4
 RECORD_BYTES = 1000
+SLICE_BYTES = 1024 * MB
+"""What is written to one topic at most: beyond that the disk is measured, not the page cache."""
+FILLED_BYTES = 256 * MB
+REQUESTS_MAX = 1 << 40
+JAVA_RECORDS_MIN = 100_000
 TIME = 1_700_000_000_000
 TICKS = os.sysconf("SC_CLK_TCK")
-END_TO_END_MEAN = re.compile(r"Avg latency: ([\d.]+) ms")
-END_TO_END_P99 = re.compile(r"99th = ([\d.]+)")
-PERFORMANCE = re.compile(r"([\d.]+) records/sec .*?([\d.]+) ms avg latency")
-
-
-class Load(NamedTuple):
-    """What one run took, as far as its client tells."""
-
-    megabytes_per_second: float = 0.0
-    cpu_seconds_per_gb: float = 0.0
-    p50_us: float = 0.0
-    p99_us: float = 0.0
-    mean_ms: float = 0.0
-    per_second: float = 0.0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
+PERFORMANCE = re.compile(r"([\d.]+) records/sec")
 
 
 @dataclass(frozen=True)
@@ -86,133 +85,187 @@ class Side:
     programs: Programs
     topics: int = 0
 
-    def raw_produce(self, size: int, connections: int, in_flight: int, total: int) -> Load:
-        """Send `total` bytes in batches of `size`."""
-        with self.topic() as topic:
-            return self._raw_produce(topic, self._batch(size), connections, in_flight, total)
+    # The raw client.
 
-    def _raw_produce(
-        self, topic: str, batch: Path, connections: int, in_flight: int, total: int
-    ) -> Load:
-        count = max(total // batch.stat().st_size, 1)
-        place = (topic, PARTITIONS, connections, in_flight)
-        return self._raw("produce", *place, 1, count, batch)
-
-    def raw_fetch(self, size: int, fetch_bytes: int, connections: int, total: int) -> Load:
-        """Read `total` bytes of hot segments, again and again from the beginning."""
+    @contextmanager
+    def raw_produce(self, size: int, connections: int, in_flight: int) -> Iterator[Drive]:
+        """Send batches of `size`, several of them in flight on each connection."""
         batch = self._batch(size)
+
+        def produce(seconds: float) -> Load:
+            with self.topic() as topic:
+                return self._raw_produce(topic, batch, connections, in_flight, 1, seconds)
+
+        yield in_touched_memory(produce)
+
+    @contextmanager
+    def raw_fetch(self, size: int, fetch_bytes: int, connections: int) -> Iterator[Drive]:
+        """Read hot segments, filled with batches of `size`, again and again."""
+        batch = self._batch(size)
+        records = _records(size)
         with self.topic() as topic:
-            self._raw_produce(topic, batch, PARTITIONS, 4, 256 << 20)
+            requests = FILLED_BYTES // batch.stat().st_size
+            self._raw("produce", topic, PARTITIONS, PARTITIONS, 4, 1, 60, requests, batch)
             with self.wire() as wire:
                 ends = [wire.list_offset(topic, LATEST, n).offset for n in range(PARTITIONS)]
-            place = (topic, PARTITIONS, connections, 1)
-            records = _records(size)
             end = min(ends) - fetch_bytes // size * records  # every fetch is full
-            return self._raw(
-                "fetch", *place, fetch_bytes, total // fetch_bytes, batch, records, end
-            )
+            place = ("fetch", topic, PARTITIONS, connections, 1, fetch_bytes)
+            yield lambda seconds: self._raw(*place, seconds, REQUESTS_MAX, batch, records, end)
+
+    @contextmanager
+    def raw_relay(self, size: int) -> Iterator[Drive]:
+        """Send a record with acks=all, and the next one when a long poll has received it."""
+
+        def relay(seconds: float) -> Load:
+            with self.topic(1) as topic:
+                return self._raw("relay", topic, seconds, self._batch(size))
+
+        yield relay
 
     def hostile(self) -> subprocess.Popen[bytes]:
         """Start sending frames that no client sends, until the process is ended."""
         port = str(self.broker.port)
         return subprocess.Popen([self.programs.raw, "hostile", port, str(1 << 30), "5"])
 
-    def librdkafka_produce(self, size: int, acks: str, total: int) -> Load:
-        with self.topic() as topic:
-            return self._librdkafka_produce(topic, size, acks, total // size)
+    # librdkafka.
 
-    def librdkafka_consume(self, size: int, total: int) -> Load:
+    @contextmanager
+    def librdkafka_produce(self, size: int, acks: str) -> Iterator[Drive]:
+        """Send records as fast as the client can."""
+
+        def produce(seconds: float) -> Load:
+            with self.topic() as topic:
+                return self._librdkafka_produce(topic, size, acks, seconds, SLICE_BYTES // size)
+
+        yield in_touched_memory(produce)
+
+    @contextmanager
+    def librdkafka_consume(self, size: int, way: str = "consume") -> Iterator[Drive]:
+        """Read a topic from its beginning; with `join` as the only member of a new group."""
         with self.topic() as topic:
-            count = total // size
-            self._librdkafka_produce(topic, size, "1", count)
+            count = SLICE_BYTES // size
+            self._librdkafka_produce(topic, size, "1", 600, count)
             place = (self.broker.bootstrap_servers, topic, PARTITIONS)
-            return self._timed(total, self.programs.librdkafka, "consume", *place, count)
 
-    def librdkafka_join(self, size: int, total: int) -> Load:
-        """Read as the only member of a group that is new."""
-        with self.topic() as topic:
-            count = total // size
-            self._librdkafka_produce(topic, size, "1", count)
-            place = (self.broker.bootstrap_servers, topic, PARTITIONS)
-            return self._timed(total, self.programs.librdkafka, "join", *place, count)
+            def consume(_: float) -> Load:
+                group = f"{topic}-{secrets.token_hex(4)}"
+                return self._client(size, self.programs.librdkafka, way, *place, group, count)
 
-    def _librdkafka_produce(self, topic: str, size: int, acks: str, count: int) -> Load:
+            yield partial(repeat, consume)
+
+    def _librdkafka_produce(
+        self, topic: str, size: int, acks: str, seconds: float, count: int
+    ) -> Load:
         place = (self.broker.bootstrap_servers, topic, PARTITIONS)
         program = self.programs.librdkafka
-        load = self._timed(size * count, program, "produce", *place, acks, size, count)
+        load = self._client(size, program, "produce", *place, acks, size, seconds, count)
         with self.wire() as wire:
             ends = [wire.list_offset(topic, LATEST, n).offset for n in range(PARTITIONS)]
-        assert sum(ends) == count, f"{sum(ends)} of {count} records arrived"
+        assert sum(ends) == load.count, f"{sum(ends)} of {load.count} records arrived"
         return load
 
-    def java_produce(self, size: int, acks: str, count: int) -> Load:
-        """Run Kafka's own performance test."""
-        with self.topic() as topic:
-            cpu = self.cpu_seconds()
-            done = self._java(
-                "org.apache.kafka.tools.ProducerPerformance",
-                *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
-                *("--num-records", str(count), "--record-size", str(size), "--throughput", "-1"),
-                *("--command-property", f"acks={acks}"),
-            )
-            cpu = self.cpu_seconds() - cpu
-        found = PERFORMANCE.search(done.splitlines()[-1])
-        assert found, done
-        rate = float(found[1]) * size / 1e6
-        return Load(rate, cpu / (size * count / 1e9), mean_ms=float(found[2]))
+    @contextmanager
+    def group_load(self, what: str, partitions: int, *more: object) -> Iterator[Drive]:
+        """Have librdkafka's Python client do something with groups or transactions."""
 
-    def java_consume(self, size: int, count: int) -> Load:
+        def drive(seconds: float) -> Load:
+            with self.topic(partitions) as topic:
+                return self.run_group_load(what, topic, seconds, *more)
+
+        yield partial(repeat, drive)
+
+    def run_group_load(self, what: str, topic: str, seconds: float, *more: object) -> Load:
+        """Do so once, with a topic that stays."""
+        command = (sys.executable, "-m", "bench.group_load", self.broker.bootstrap_servers)
+        return self._client(0, *command, what, topic, seconds, *more)
+
+    @contextmanager
+    def shares(self, producers: int, consumers: int) -> Iterator[Drive]:
+        """Produce with one record in flight each, while share consumers read and acknowledge."""
+        with self.topic() as topic:
+            with self.wire() as wire:
+                configure(wire, topic, share_auto_offset_reset="earliest")
+            command = ("bench.share_load", self.broker.bootstrap_servers, topic, str(consumers))
+            with subprocess.Popen(
+                [sys.executable, "-m", *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as reading:
+
+                def count() -> int:
+                    assert reading.stdin
+                    assert reading.stdout
+                    reading.stdin.write("\n")
+                    reading.stdin.flush()
+                    return int(reading.stdout.readline())
+
+                def drive(seconds: float) -> Load:
+                    before = count()
+                    batch = self._batch(RECORD_BYTES)
+                    load = self._raw_produce(topic, batch, producers, 1, -1, seconds)
+                    return load + Load(received=count() - before)
+
+                yield drive
+
+    # Java.
+
+    @contextmanager
+    def java_produce(self, size: int, acks: str) -> Iterator[Drive]:
+        """Run Kafka's own performance test."""
+        rate = 0.0
+
+        def produce(seconds: float) -> Load:
+            nonlocal rate
+            count = min(max(int(rate * seconds), JAVA_RECORDS_MIN), SLICE_BYTES // size)
+            with self.topic() as topic:
+                done, cpu, client_cpu = self._java(
+                    "org.apache.kafka.tools.ProducerPerformance",
+                    *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
+                    *("--num-records", str(count), "--record-size", str(size)),
+                    *("--throughput", "-1", "--command-property", f"acks={acks}"),
+                )
+            found = PERFORMANCE.search(done.splitlines()[-1])
+            assert found, done
+            rate = float(found[1])
+            return Load(count, count * size, count / rate, cpu, client_cpu)
+
+        yield in_touched_memory(produce)
+
+    @contextmanager
+    def java_consume(self, size: int) -> Iterator[Drive]:
         """Run Kafka's own performance test, which reads through a group."""
         with self.topic() as topic:
-            self._librdkafka_produce(topic, size, "1", count)
-            cpu = self.cpu_seconds()
-            done = self._java(
-                "org.apache.kafka.tools.ConsumerPerformance",
-                *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
-                *("--num-records", str(count), "--timeout", "60000"),
-            )
-            cpu = self.cpu_seconds() - cpu
-        rate = float(done.splitlines()[-1].split(",")[3])
-        return Load(rate * (1 << 20) / 1e6, cpu / (size * count / 1e9))
+            count = SLICE_BYTES // size
+            self._librdkafka_produce(topic, size, "1", 600, count)
 
-    def java_latency(self, count: int, size: int) -> Load:
-        """Send one record after the other, each when the one before was received."""
-        with self.topic(1) as topic:
-            place = (self.broker.bootstrap_servers, topic)
-            done = self._java(
-                "org.apache.kafka.tools.EndToEndLatency",
-                *("--bootstrap-server", place[0], "--topic", place[1]),
-                *("--num-records", str(count), "--producer-acks", "all"),
-                *("--record-size", str(size)),
-            )
-        mean, p99 = END_TO_END_MEAN.search(done), END_TO_END_P99.search(done)
-        assert mean, done
-        assert p99, done
-        return Load(mean_ms=float(mean[1]), p99_us=float(p99[1]) * 1000)
+            def consume(_: float) -> Load:
+                done, cpu, client_cpu = self._java(
+                    "org.apache.kafka.tools.ConsumerPerformance",
+                    *("--bootstrap-server", self.broker.bootstrap_servers, "--topic", topic),
+                    *("--num-records", str(count), "--timeout", "60000"),
+                )
+                # It reads on to the end of the fetch that brings the last record.
+                megabytes, rate, read = map(float, done.splitlines()[-1].split(",")[2:5])
+                return Load(read, megabytes * MB, megabytes / rate, cpu, client_cpu)
 
-    def java_transactions(self, count: int) -> Load:
+            yield partial(repeat, consume)
+
+    @contextmanager
+    def java_transactions(self) -> Iterator[Drive]:
         """Commit transactions of ten records in three partitions, one after the other."""
-        with self.topic(3) as topic:
-            program = str(HERE / "Transactions.java")
-            done = self._java(program, self.broker.bootstrap_servers, topic, str(count))
-        return Load(per_second=count / float(done))
 
-    def group_load(self, *arguments: object) -> Load:
-        """Have librdkafka's Python client do something; it says how many and how long."""
-        cpu = self.cpu_seconds()
-        command = [sys.executable, "-m", "bench.group_load", self.broker.bootstrap_servers]
-        done = subprocess.run(
-            [*command, *map(str, arguments)], capture_output=True, text=True, check=False
-        )
-        cpu = self.cpu_seconds() - cpu
-        assert done.returncode == 0, done.stderr
-        count, seconds = map(float, done.stdout.split())
-        return Load(per_second=count / seconds, seconds=seconds, cpu_seconds=cpu)
+        def commit(seconds: float) -> Load:
+            with self.topic(3) as topic:
+                program = str(HERE / "Transactions.java")
+                place = (self.broker.bootstrap_servers, topic)
+                done, cpu, client_cpu = self._java(program, *place, str(seconds))
+            count, taken = map(float, done.split())
+            return Load(count, 0, taken, cpu, client_cpu)
 
-    def _java(self, program: str, *arguments: str) -> str:
-        done = run_java(self.programs.directory, program, *arguments, options=())
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        yield commit
+
+    # The broker itself.
 
     def cpu_seconds(self) -> float:
         """Return what the broker's process has used so far."""
@@ -254,6 +307,8 @@ class Side:
         """Return a connection that speaks the protocol as it is told."""
         return Wire(self.broker.host, self.broker.port)
 
+    # Clients as processes.
+
     def _batch(self, size: int) -> Path:
         path = self.programs.directory / f"batch-{size}"
         if not path.exists():
@@ -263,25 +318,52 @@ class Side:
             path.write_bytes(build_batch(records))
         return path
 
-    def _raw(self, *arguments: object) -> Load:
-        command = [self.programs.raw, arguments[0], self.broker.port, *arguments[1:]]
-        cpu = self.cpu_seconds()
-        done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, check=False
-        )
-        cpu = self.cpu_seconds() - cpu
-        assert done.returncode == 0, done.stderr
-        _, size, seconds, p50, p99, _ = map(float, done.stdout.split())
-        return Load(size / seconds / 1e6, cpu / (size / 1e9), p50, p99)
+    def _raw_produce(
+        self, topic: str, batch: Path, connections: int, in_flight: int, acks: int, seconds: float
+    ) -> Load:
+        requests = max(SLICE_BYTES // batch.stat().st_size, 1)
+        place = (topic, PARTITIONS, connections, in_flight)
+        return self._raw("produce", *place, acks, seconds, requests, batch)
 
-    def _timed(self, size: int, *command: object) -> Load:
-        cpu = self.cpu_seconds()
-        done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, check=False
+    def _raw(self, *arguments: object) -> Load:
+        command = (self.programs.raw, arguments[0], self.broker.port, *arguments[1:])
+        done, cpu, client_cpu = self._process(*command)
+        count, size, seconds, p50, p99, _ = map(float, done.split())
+        return Load(count, size, seconds, cpu, client_cpu, p50, p99)
+
+    def _client(self, size: int, *command: object) -> Load:
+        """Run a client that prints how many records (of `size`) there were, and the seconds."""
+        done, cpu, client_cpu = self._process(*command)
+        count, seconds = map(float, done.split())
+        return Load(count, size * count, seconds, cpu, client_cpu)
+
+    def _process(self, *command: object) -> tuple[str, float, float]:
+        """Run a client; return what it printed, and the CPU time of the broker and its own."""
+        return self._watch(
+            lambda: subprocess.run(
+                [str(word) for word in command], capture_output=True, text=True, check=False
+            )
         )
-        cpu = self.cpu_seconds() - cpu
-        assert done.returncode == 0, done.stderr
-        return Load(size / float(done.stdout) / 1e6, cpu / (size / 1e9))
+
+    def _java(self, program: str, *arguments: str) -> tuple[str, float, float]:
+        return self._watch(
+            lambda: run_java(self.programs.directory, program, *arguments, options=())
+        )
+
+    def _watch(
+        self, run: Callable[[], "subprocess.CompletedProcess[str]"]
+    ) -> tuple[str, float, float]:
+        cpu, client_cpu = self.cpu_seconds(), _children_seconds()
+        done = run()
+        spent = self.cpu_seconds() - cpu, _children_seconds() - client_cpu
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout, *spent
+
+
+def _children_seconds() -> float:
+    """Return the CPU time of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _records(size: int) -> int:

@@ -1,11 +1,12 @@
 """`python -m bench.group_load SERVERS WHAT ...`: groups and transactions with librdkafka.
 
-    transactions TOPIC COUNT            ten records in three partitions each
-    commits TOPIC COUNT                 offsets, by four consumers, each commit awaited
-    rebalance TOPIC MEMBERS PROTOCOL    until all partitions are assigned to all members
-    groups TOPIC COUNT                  make groups with one committed offset each
+    transactions TOPIC SECONDS                  ten records in three partitions each
+    commits TOPIC SECONDS                       offsets, by four consumers, each commit awaited
+    rebalance TOPIC SECONDS MEMBERS PROTOCOL    until all partitions are assigned to all members
+    groups TOPIC SECONDS COUNT                  make groups with one committed offset each
 
-Prints how many there were, and the seconds that they took.
+Prints how many there were, and the seconds that they took; a rebalance, and so many groups, take
+as long as they take.
 """
 
 import sys
@@ -23,7 +24,7 @@ PARTITIONS = 3
 DEADLINE_SECONDS = 120
 
 
-def transactions(servers: str, topic: str, count: int) -> float:
+def transactions(servers: str, topic: str, seconds: float) -> tuple[int, float]:
     """Commit one transaction after the other."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": topic})
     producer.init_transactions()
@@ -35,37 +36,29 @@ def transactions(servers: str, topic: str, count: int) -> float:
         producer.commit_transaction()
 
     commit()
-    begun = time.perf_counter()
-    for _ in range(count):
-        commit()
-    return time.perf_counter() - begun
+    return _during(seconds, commit)
 
 
-def commits(servers: str, topic: str, count: int) -> float:
+def commits(servers: str, topic: str, seconds: float) -> tuple[int, float]:
     """Commit offsets with several consumers at once."""
     consumers = [_consumer(servers, f"{topic}-{number}") for number in range(COMMITTERS)]
 
-    def commit(consumer: Consumer, times: int) -> None:
-        for offset in range(times):
-            offsets = [TopicPartition(topic, 0, offset)]
-            consumer.commit(offsets=offsets, asynchronous=False)
+    def commit(consumer: Consumer) -> None:
+        consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
 
     for consumer in consumers:
-        when_coordinated(partial(commit, consumer, 10))
+        when_coordinated(partial(commit, consumer))
     with ThreadPoolExecutor(COMMITTERS) as pool:
-        begun = time.perf_counter()
-        done = [pool.submit(commit, each, count // COMMITTERS) for each in consumers]
-        for each in done:
-            each.result()
-        return time.perf_counter() - begun
+        done = list(pool.map(lambda each: _during(seconds, partial(commit, each)), consumers))
+    return sum(count for count, _ in done), max(spent for _, spent in done)
 
 
-def rebalance(servers: str, topic: str, members: int, protocol: str) -> float:
+def rebalance(servers: str, topic: str, _: float, members: str, protocol: str) -> tuple[int, float]:
     """Have members join at once, and wait until the last has its partitions."""
     settings: dict[str, str | int] = {"group.protocol": protocol}
     if protocol == "classic":
         settings["heartbeat.interval.ms"] = 500
-    consumers = [_consumer(servers, topic, settings) for _ in range(members)]
+    consumers = [_consumer(servers, topic, settings) for _ in range(int(members))]
     wanted = set(consumers[0].list_topics(topic).topics[topic].partitions)
     for consumer in consumers:
         consumer.subscribe([topic])
@@ -76,20 +69,31 @@ def rebalance(servers: str, topic: str, members: int, protocol: str) -> float:
         owned = [{each.partition for each in consumer.assignment()} for consumer in consumers]
         spent = time.perf_counter() - begun
         if all(owned) and sum(map(len, owned)) == len(wanted) and set().union(*owned) == wanted:
-            return spent
+            return 1, spent
         if spent > DEADLINE_SECONDS:
             raise SystemExit(f"not all is assigned: {owned}")
         time.sleep(0.002)
 
 
-def groups(servers: str, topic: str, count: int) -> float:
-    """Make groups that nobody is in."""
+def groups(servers: str, topic: str, _: float, count: str) -> tuple[int, float]:
+    """Make groups without members."""
     begun = time.perf_counter()
-    for number in range(count):
+    for number in range(int(count)):
         consumer = _consumer(servers, f"{topic}-{number}")
-        consumer.commit(offsets=[TopicPartition(topic, 0, number)], asynchronous=False)
+        offsets = [TopicPartition(topic, 0, number)]
+        when_coordinated(partial(consumer.commit, offsets=offsets, asynchronous=False))
         consumer.close()
-    return time.perf_counter() - begun
+    return int(count), time.perf_counter() - begun
+
+
+def _during(seconds: float, work: Callable[[], None]) -> tuple[int, float]:
+    """Do it again and again; return how often, and the seconds that it took."""
+    begun, count, spent = time.perf_counter(), 0, 0.0
+    while spent < seconds:
+        work()
+        count += 1
+        spent = time.perf_counter() - begun
+    return count, spent
 
 
 def _consumer(servers: str, group: str, settings: dict[str, str | int] | None = None) -> Consumer:
@@ -103,7 +107,7 @@ def _consumer(servers: str, group: str, settings: dict[str, str | int] | None = 
     )
 
 
-DO: dict[str, Callable[..., float]] = {
+DO: dict[str, Callable[..., tuple[int, float]]] = {
     "commits": commits,
     "groups": groups,
     "rebalance": rebalance,
@@ -113,9 +117,8 @@ DO: dict[str, Callable[..., float]] = {
 
 def main() -> None:
     """Do it, and say how long it took."""
-    servers, what, topic, count, *more = sys.argv[1:]
-    seconds = DO[what](servers, topic, int(count), *more)
-    print(count, seconds, flush=True)
+    servers, what, topic, seconds, *more = sys.argv[1:]
+    print(*DO[what](servers, topic, float(seconds), *more), flush=True)
 
 
 if __name__ == "__main__":

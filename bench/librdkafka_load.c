@@ -1,11 +1,11 @@
 /* librdkafka at full speed, without a language between it and the broker.
  *
- * librdkafka_load produce SERVERS TOPIC PARTITIONS ACKS SIZE COUNT
- * librdkafka_load consume SERVERS TOPIC PARTITIONS COUNT
- * librdkafka_load join SERVERS TOPIC PARTITIONS COUNT    the same as the only member of a new group
+ * librdkafka_load produce SERVERS TOPIC PARTITIONS ACKS SIZE SECONDS COUNT   until either is reached
+ * librdkafka_load consume SERVERS TOPIC PARTITIONS GROUP COUNT              without the group
+ * librdkafka_load join SERVERS TOPIC PARTITIONS GROUP COUNT                 as its only member
  *
  * Linked with the library that confluent-kafka brings, which comes without headers: what is used of
- * it is declared here. Prints the seconds from the first record to the last. */
+ * it is declared here. Prints the records, and the seconds from the first to the last. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,12 +78,13 @@ static handle *connect_to(int kind, const char *servers, const char *acks, const
     return client;
 }
 
-static void produce(handle *client, topic *to, int partitions, size_t size, long count)
+static long produce(handle *client, topic *to, int partitions, size_t size, double until, long count)
 {
     static message messages[AT_ONCE];
     char *payload = malloc(size);
     memset(payload, 'v', size);
-    for (long sent = 0, turn = 0; sent < count; turn++) {
+    long sent = 0;
+    for (long turn = 0; sent < count && now() < until; turn++) {
         for (int i = 0; i < AT_ONCE; i++)
             messages[i] = (message){.payload = payload, .size = size};
         int more = count - sent < AT_ONCE ? (int)(count - sent) : AT_ONCE;
@@ -93,6 +94,7 @@ static void produce(handle *client, topic *to, int partitions, size_t size, long
     }
     if (rd_kafka_flush(client, TIMEOUT_MS))
         fail("flush");
+    return sent;
 }
 
 static queue *start(handle *client, topic *from, int partitions)
@@ -132,24 +134,25 @@ static void consume(queue *all, long count)
 
 int main(int argc, char **argv)
 {
-    int produces = argc == 8 && !strcmp(argv[1], "produce");
-    int joins = argc == 6 && !strcmp(argv[1], "join");
-    if (!produces && !joins && !(argc == 6 && !strcmp(argv[1], "consume")))
+    int produces = argc == 9 && !strcmp(argv[1], "produce");
+    int joins = argc == 7 && !strcmp(argv[1], "join");
+    if (!produces && !joins && !(argc == 7 && !strcmp(argv[1], "consume")))
         return 2;
     handle *client = connect_to(produces ? PRODUCER : CONSUMER, argv[2], produces ? argv[5] : NULL,
-                                joins ? argv[3] : NULL);
+                                joins ? argv[5] : NULL);
     topic *its = rd_kafka_topic_new(client, argv[3], NULL);
     int partitions = atoi(argv[4]);
+    long count = atol(argv[argc - 1]);
     /* A producer that blocks on a full queue holds a lock that its topic's first metadata needs. */
     const void *metadata;
     if (rd_kafka_metadata(client, 0, its, &metadata, TIMEOUT_MS))
         fail("metadata");
     double begun = now();
     if (produces)
-        produce(client, its, partitions, strtoul(argv[6], NULL, 10), atol(argv[7]));
+        count = produce(client, its, partitions, strtoul(argv[6], NULL, 10), begun + atof(argv[7]), count);
     else
-        consume(joins ? join(client, argv[3]) : start(client, its, partitions), atol(argv[5]));
-    printf("%.6f\n", now() - begun);
+        consume(joins ? join(client, argv[3]) : start(client, its, partitions), count);
+    printf("%ld %.6f\n", count, now() - begun);
     fflush(stdout);
     _Exit(0); /* closing waits for a long poll, which is no part of the measurement */
 }

@@ -1,9 +1,11 @@
 /* A load generator that costs next to nothing, so that what is measured is the broker.
  *
- * raw_load produce PORT TOPIC PARTITIONS CONNECTIONS IN_FLIGHT ACKS REQUESTS BATCH
- *     sends the batch in the file BATCH, one a request
- * raw_load fetch PORT TOPIC PARTITIONS CONNECTIONS 1 BYTES REQUESTS BATCH RECORDS END
+ * raw_load produce PORT TOPIC PARTITIONS CONNECTIONS IN_FLIGHT ACKS SECONDS REQUESTS BATCH
+ *     sends the batch in the file BATCH, one per request, until SECONDS have passed or REQUESTS are sent
+ * raw_load fetch PORT TOPIC PARTITIONS CONNECTIONS 1 BYTES SECONDS REQUESTS BATCH RECORDS END
  *     fetches up to BYTES of partitions that were filled with BATCH, of RECORDS each, up to END
+ * raw_load relay PORT TOPIC SECONDS BATCH
+ *     sends BATCH with acks=all, and again when a long poll on a second connection has received it
  * raw_load hostile PORT COUNT SEED
  *     COUNT connections, each with a frame that no client sends
  *
@@ -51,6 +53,7 @@ typedef struct {
 static const char *topic;
 static int api, in_flight, acks, fetch_bytes;
 static long requests, started, finished;
+static double until;
 static uint64_t batch_bytes;
 static uint8_t *batch;
 static size_t batch_size, batch_records;
@@ -143,12 +146,13 @@ static void send_requests(connection *c)
 {
     for (;;) {
         if (!c->is_sending) {
-            if (c->outstanding == in_flight || started == requests)
+            double at;
+            if (c->outstanding == in_flight || started == requests || (at = now()) >= until)
                 return;
             put32(c->request + CORRELATION, c->asked);
             if (api == FETCH)
                 put64(c->request + c->request_size - 26, c->offset);
-            c->begun[c->asked++ % IN_FLIGHT_MAX] = now();
+            c->begun[c->asked++ % IN_FLIGHT_MAX] = at;
             c->outstanding++, started++;
             c->sent = 0, c->is_sending = 1;
         }
@@ -235,7 +239,13 @@ static int quantile(double part)
     return at;
 }
 
-static void load(int port, int partitions, int count)
+static void report(double begun)
+{
+    printf("%ld %lu %.6f %d %d %d\n", finished, (unsigned long)batch_bytes, now() - begun,
+           quantile(0.5), quantile(0.99), quantile(1));
+}
+
+static void load(int port, int partitions, int count, double seconds)
 {
     connection *all = calloc(count, sizeof *all);
     struct epoll_event events[64];
@@ -250,9 +260,10 @@ static void load(int port, int partitions, int count)
         watch(c, EPOLL_CTL_ADD);
     }
     double begun = now();
+    until = begun + seconds;
     for (int i = 0; i < count; i++)
         send_more(all + i);
-    while (finished < requests) {
+    while (finished < started) {
         int ready = epoll_wait(poller, events, 64, 10000);
         if (ready <= 0)
             fail("no answer within ten seconds");
@@ -263,8 +274,61 @@ static void load(int port, int partitions, int count)
             send_more(c);
         }
     }
-    printf("%ld %lu %.6f %d %d %d\n", finished, (unsigned long)batch_bytes, now() - begun,
-           quantile(0.5), quantile(0.99), quantile(1));
+    report(begun);
+}
+
+static void receive_all(int fd, uint8_t *to, size_t size)
+{
+    for (ssize_t n; size; to += n, size -= n)
+        if ((n = recv(fd, to, size, 0)) <= 0)
+            fail("recv");
+}
+
+/* Receive one response; return its error code, and where that stands. */
+static int answer_of(connection *c, size_t before, const uint8_t **at)
+{
+    receive_all(c->fd, scratch, 4);
+    size_t size = load_be32(scratch);
+    if (size > SCRATCH)
+        fail("size of a response");
+    receive_all(c->fd, scratch, size);
+    *at = scratch + before;
+    return (*at)[0] << 8 | (*at)[1];
+}
+
+/* From before a record is sent until a consumer's long poll has brought it. */
+static void relay(int port, double seconds)
+{
+    connection reader = {0}, writer = {0};
+    size_t name = strlen(topic);
+    const uint8_t *at;
+    api = FETCH, build_request(&reader), reader.fd = connect_to(port);
+    api = PRODUCE, build_request(&writer), writer.fd = connect_to(port);
+    double begun = now();
+    for (int64_t offset = 0; now() < begun + seconds; offset += batch_records) {
+        struct iovec parts[2] = {{writer.request, writer.request_size}, {batch, batch_size}};
+        double asked = 0;
+        size_t got = 0;
+        put64(reader.request + reader.request_size - 26, offset);
+        while (!got) { /* a long poll without records is asked again */
+            if (write(reader.fd, reader.request, reader.request_size) < 0)
+                fail("write");
+            if (!asked) {
+                asked = now();
+                if (writev(writer.fd, parts, 2) != (ssize_t)(writer.request_size + batch_size))
+                    fail("writev");
+            }
+            if (answer_of(&reader, 4 + 4 + 2 + 4 + 4 + 2 + name + 4 + 4, &at))
+                fail("fetch");
+            got = load_be32(at + 2 + 3 * 8 + 4 + 4);
+        }
+        double spent = (now() - asked) * 1e6;
+        latencies[spent < LATENCY_MAX ? (int)spent : LATENCY_MAX]++;
+        finished++, batch_bytes += got;
+        if (answer_of(&writer, 4 + 4 + 2 + name + 4 + 4, &at))
+            fail("produce");
+    }
+    report(begun);
 }
 
 static void hostile(int port, long count, unsigned seed)
@@ -309,21 +373,28 @@ int main(int argc, char **argv)
         hostile(atoi(argv[2]), atol(argv[3]), atoi(argv[4]));
         return 0;
     }
-    int fetches = argc == 12 && !strcmp(argv[1], "fetch");
-    if (!fetches && !(argc == 10 && !strcmp(argv[1], "produce")))
+    if (argc == 6 && !strcmp(argv[1], "relay")) {
+        topic = argv[3];
+        read_batch(argv[5]);
+        acks = -1, fetch_bytes = SCRATCH / 2, batch_records = 1;
+        relay(atoi(argv[2]), atof(argv[4]));
+        return 0;
+    }
+    int fetches = argc == 13 && !strcmp(argv[1], "fetch");
+    if (!fetches && !(argc == 11 && !strcmp(argv[1], "produce")))
         return 2;
     api = fetches ? FETCH : PRODUCE;
     topic = argv[3];
     in_flight = atoi(argv[6]);
     acks = fetch_bytes = atoi(argv[7]);
-    requests = atol(argv[8]);
-    read_batch(argv[9]);
+    requests = atol(argv[9]);
+    read_batch(argv[10]);
     if (strlen(topic) > 200 || in_flight > IN_FLIGHT_MAX)
         return 2;
     if (fetches) {
-        batch_records = atol(argv[10]);
-        end_offset = atol(argv[11]);
+        batch_records = atol(argv[11]);
+        end_offset = atol(argv[12]);
     }
-    load(atoi(argv[2]), atoi(argv[4]), atoi(argv[5]));
+    load(atoi(argv[2]), atoi(argv[4]), atoi(argv[5]), atof(argv[8]));
     return 0;
 }

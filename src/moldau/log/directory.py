@@ -65,6 +65,7 @@ class LogDirectory:
         self._waiting: dict[TopicPartition, PartitionLog] = {}  # dirty, and not due yet
         self._new_files: dict[str, None] = {}
         self._new_names: dict[str, None] = {}
+        self._naming: SyncRound | None = None  # under way, with names of new partitions
         self._has_rolled = False
         self._points_at = self._others_at = float("-inf")
 
@@ -286,11 +287,20 @@ class LogDirectory:
         return bool(self._due or self._new_files or self._new_names)
 
     def take_round(self, now: Instant) -> SyncRound | None:
-        """Return what is to be synced now, if anything; `synced` or `put_back` follows."""
-        if not self.is_sync_due:
+        """Return what is to be synced now, if anything; `synced` or `put_back` follows.
+
+        Several rounds may be under way, but not two with the same log: the system tells only one
+        of two callers that a file's sync has failed. While a round brings the names of new
+        partitions to the device none begins, because it could be done before, and acknowledge
+        what has no name yet.
+        """
+        if self._naming is not None or not self.is_sync_due:
             return None
-        due, self._due = self._due, {}
+        due = {partition: log for partition, log in self._due.items() if not log.is_syncing}
+        if not (due or self._new_files or self._new_names):
+            return None
         for partition in due:
+            del self._due[partition]
             self._waiting.pop(partition, None)
         return self._make_round(due, now)
 
@@ -301,6 +311,7 @@ class LogDirectory:
 
     def synced(self, sync_round: SyncRound) -> None:
         """Everything in the round is on the device."""
+        self._end(sync_round)
         for partition, log, dirty in sync_round.partitions:
             log.synced(dirty)
             self._has_rolled = self._has_rolled or bool(dirty.segments)
@@ -309,6 +320,7 @@ class LogDirectory:
 
     def put_back(self, sync_round: SyncRound) -> None:
         """There was no room for a replacement: all of it is still to be synced."""
+        self._end(sync_round)
         for partition, log, dirty in sync_round.partitions:
             log.put_back(dirty)
             if self.logs.get(partition) is log:
@@ -316,11 +328,16 @@ class LogDirectory:
         self._new_files = dict.fromkeys(sync_round.files) | self._new_files
         self._new_names = dict.fromkeys(sync_round.directories) | self._new_names
 
+    def _end(self, sync_round: SyncRound) -> None:
+        if self._naming is sync_round:
+            self._naming = None
+
     def _make_round(
         self, logs: dict[TopicPartition, PartitionLog], now: Instant
     ) -> SyncRound | None:
         shares = [PartitionSync(p, log, log.take_dirty(now)) for p, log in logs.items()]
         files, names = self._new_files, self._new_names
+        is_naming = bool(files or names)
         self._new_files, self._new_names = {}, {}
         replacements: list[tuple[str, bytes]] = []
         for share in shares:
@@ -332,6 +349,8 @@ class LogDirectory:
         if sync_round.is_empty:
             self.synced(sync_round)
             return None
+        if is_naming:
+            self._naming = sync_round
         return sync_round
 
     # Checkpoints.

@@ -48,6 +48,11 @@ class DirtyFiles:
     def __bool__(self) -> bool:
         return bool(self.files or self._checkpoints or self._has_names)
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether a sync round has a part of it."""
+        return bool(self._taken)
+
     def add_file(self, path: str) -> None:
         """A file has new content."""
         self.files[path] = None

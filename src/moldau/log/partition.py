@@ -232,6 +232,11 @@ class PartitionLog:
             or (now.monotonic - self._flushed_at) * 1000 >= config.flush_ms
         )
 
+    @property
+    def is_syncing(self) -> bool:
+        """Whether a sync round with a part of this log is under way."""
+        return self._dirty.is_taken
+
     def take_dirty(self, now: Instant) -> Dirty:
         """Hand out what is to be synced; it gathers anew from here on."""
         self._flushed_at = now.monotonic

@@ -33,6 +33,8 @@ from moldau.runtime.turns import Turns
 from moldau.runtime.waiting import Sleep, sleep
 
 THREADS = 4
+ROUNDS_MAX = 4
+"""Sync rounds at once: with more of them each is smaller, which costs more than it gains."""
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
 
 T = TypeVar("T")
@@ -77,11 +79,10 @@ class DirectoryHost:
         self._loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
         call_soon = self._loop.call_soon_threadsafe
-        self.pool = SyncPool(self.waiting, self, call_soon=call_soon)
+        self.pool = SyncPool(self.waiting, self, call_soon=call_soon, rounds_max=ROUNDS_MAX)
         self._checkpointing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._removals: set[asyncio.Task[None]] = set()
-        self._settled: list[asyncio.Future[None]] = []
         self._is_paused = False
         self.space: FreeSpace | None = None
         if isinstance(self.disk, FileDisk):
@@ -126,7 +127,7 @@ class DirectoryHost:
         # A copy on its way here takes nothing offline: its log is elsewhere.
         logs = [partition for partition in self.core.logs if partition not in self.core.futures]
         self._listener.offline(self.root, [*logs, *self.core.closed], error)
-        self._settle()
+        self.pool.let_go()
 
     def broken_by(self, error: DiskFailedError) -> PartitionOfflineError:
         """Take the directory offline, and return what to tell of it."""
@@ -155,7 +156,6 @@ class DirectoryHost:
     def synced(self, sync_round: SyncRound) -> None:
         """Take note of a round."""
         self.core.synced(sync_round)
-        self._settle()
 
     def announce(self, sync_round: SyncRound) -> None:
         """Announce what a round has made durable."""
@@ -168,22 +168,16 @@ class DirectoryHost:
         self.core.put_back(sync_round)
         self._listener.notice(self.root, Notice(error.path, f"waits for room: {error.reason}"))
         self.exhausted()
-        self._settle()
 
     def failed(self, error: DiskError) -> None:
         """A sync failed."""
         self.fail(error)
 
-    def _settle(self) -> None:
-        waiting, self._settled = self._settled, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    async def _round_under_way(self) -> None:
+    async def _rounds_under_way(self) -> None:
+        """Wait until the rounds that have begun by now have ended."""
         if self.pool.is_busy and self.is_online:
             future = self._loop.create_future()
-            self._settled.append(future)
+            self.pool.when_ended(partial(_settle, future))
             await future
 
     async def sync_all(self) -> None:
@@ -191,9 +185,10 @@ class DirectoryHost:
 
         `StorageFullError` if there is no room for a part of it.
         """
-        await self._round_under_way()  # it began before
         self.pool.wake()
-        await self._round_under_way()
+        # A log waits for a round that has a part of it, which may wait for one with new names.
+        for _ in range(3):
+            await self._rounds_under_way()
         if self.core.failure is not None:
             raise PartitionOfflineError(f"log directory offline: {self.core.failure}")
         if not self.pool.is_busy and self.core.is_sync_due:
@@ -202,7 +197,7 @@ class DirectoryHost:
     async def settle(self) -> None:
         """Wait until what was written is synced, and the checkpoints say so."""
         while self.pool.is_busy and self.is_online:
-            await self._round_under_way()
+            await self._rounds_under_way()
         await self.checkpoint(everything=True)
 
     # Checkpoints.
@@ -267,7 +262,7 @@ class DirectoryHost:
                 folders += [] if folder is None else [folder]
                 await turns.give_way()
             # It may still write to a folder's old name, which must not mean a new partition yet.
-            await self._round_under_way()
+            await self._rounds_under_way()
         if folders:
             self.pool.wake()
             self.remove_later(folders, delay_seconds)
@@ -277,7 +272,7 @@ class DirectoryHost:
         """Make room for a partition's name, and keep its files; return their folder."""
         async with self._checkpointing:
             folder = self.guard(lambda: self.core.set_aside(partition))
-            await self._round_under_way()
+            await self._rounds_under_way()
         self.pool.wake()
         text = f"was set aside as {folder}"
         self._listener.notice(self.root, Notice(str(partition), text))
@@ -333,7 +328,7 @@ class DirectoryHost:
         async with self._checkpointing:
             self._is_paused = True
             try:
-                await self._round_under_way()
+                await self._rounds_under_way()
                 self.guard(rename)
             finally:
                 self._is_paused = False
@@ -460,10 +455,15 @@ class DirectoryHost:
         # What a round under way has not taken comes with the next, which follows at once.
         self.pool.wake()
         while self.pool.is_busy and self.is_online:
-            await self._round_under_way()
+            await self._rounds_under_way()
         async with self._checkpointing:
             await self._write(self.core.take_checkpoints(self._clock(), everything=True))
         return await self.in_thread(partial(self.core.mark_clean, self.waiting, broker_epoch))
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _replace(disk: Disk, checkpoint: Checkpoint) -> None:

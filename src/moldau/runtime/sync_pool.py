@@ -36,17 +36,16 @@ class SyncSource(Protocol):
 
 
 class SyncPool:
-    """Runs the sync rounds of one log directory: idle, syncing, or stopped.
+    """Runs the sync rounds of one log directory, `rounds_max` at once; a round is one of these:
 
-        idle     wake       -> syncing   what has gathered, if anything
-        syncing  wake       -> syncing   what changes now gathers for the next one
-        syncing  done       -> syncing   what has gathered meanwhile
-        syncing  done       -> idle      nothing has
-        syncing  no room    -> idle      everything is put back
-        syncing  failed     -> stopped   for good: a failed sync is never tried again
+        begun    wake: what the source has gathered, and no other round is syncing
+        done     the source takes note, and what has gathered meanwhile begins
+        no room  everything in it is put back
+        failed   the pool stops for good: a failed sync is never tried again
 
-    So a lone write never waits for company, and under load one sync serves everyone who came while
-    the last one ran. `call_soon` brings a call to the event loop from any thread
+    So a lone write never waits for company, nor for the sync of another file: syncs of different
+    files at once take hardly longer than one. Under load one sync serves all that came while the
+    last one of the same file ran. `call_soon` brings a call to the event loop from any thread
     (`loop.call_soon_threadsafe`). A directory has its threads to itself, so that one device that
     hangs does not stop another.
     """
@@ -58,6 +57,7 @@ class SyncPool:
         *,
         call_soon: Callable[[Callable[[], object]], object],
         threads: int = THREADS,
+        rounds_max: int = 1,
     ) -> None:
         self.rounds = 0
         self.seconds = 0.0  # spent in rounds
@@ -68,22 +68,35 @@ class SyncPool:
         self._call_soon = call_soon
         self._threads = threads
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sync")
-        self._is_busy = False
+        self._rounds_max = rounds_max
+        self._running: dict[_Run, None] = {}
+        self._waiting: list[tuple[list[_Run], Callable[[], None]]] = []
         self._is_stopped = False
 
     @property
     def is_busy(self) -> bool:
         """Whether a round is under way."""
-        return self._is_busy
+        return bool(self._running)
 
     def wake(self) -> None:
         """Something is to be synced; call it once for all that one wake-up has written."""
-        if self._is_busy or self._is_stopped:
+        if len(self._running) >= self._rounds_max or self._is_stopped:
             return
         sync_round = self._source.take_round()
         if sync_round is not None:
-            self._is_busy = True
-            self._begin(_Run(self._disk, sync_round))
+            run = _Run(self._disk, sync_round)
+            self._running[run] = None
+            self._begin(run)
+
+    def when_ended(self, then: Callable[[], None]) -> None:
+        """Call when all rounds that are under way now have ended, or by `let_go`."""
+        self._waiting.append((list(self._running), then))
+
+    def let_go(self) -> None:
+        """Call all that wait for rounds to end: they may hang."""
+        waiting, self._waiting = self._waiting, []
+        for _, then in waiting:
+            then()
 
     def close(self) -> None:
         """Wait for the sync that runs. What it did is not reported any more."""
@@ -104,7 +117,7 @@ class SyncPool:
             self._begin(run)
 
     def _resume(self, run: "_Run", seconds: float) -> None:
-        self._is_busy = False
+        del self._running[run]
         if self._is_stopped:
             return
         self.rounds += 1
@@ -114,12 +127,25 @@ class SyncPool:
             case None:
                 self._source.synced(run.sync_round)
                 self.wake()
+                self._note_end(run)
                 self._source.announce(run.sync_round)
             case DiskFullError() as error:
                 self._source.put_back(run.sync_round, error)
+                self._note_end(run)
             case error:
                 self._is_stopped = True
                 self._source.failed(error)
+                self.let_go()
+
+    def _note_end(self, run: "_Run") -> None:
+        """Call those that have waited for this round and no other."""
+        waiting, self._waiting = self._waiting, []
+        for runs, then in waiting:
+            left = [each for each in runs if each is not run]
+            if left:
+                self._waiting.append((left, then))
+            else:
+                then()
 
 
 class _Run:
