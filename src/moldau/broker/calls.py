@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moldau._native.connection import Call
-from moldau.protocol.schema import Message
+from moldau.protocol.schema import Buffer, Message
 
 __all__ = ["Call", "Caller", "Endpoint", "Peer", "Response", "Sent"]
 
@@ -46,8 +46,8 @@ class Peer:
 
 Sent = Callable[[], None]
 
-Response: TypeAlias = Message | bytes | None
-"""An answer, or its frame if it is encoded already; None is no answer."""
+Response: TypeAlias = Message | bytes | list[Buffer] | None
+"""An answer, or its frame or the pieces of it if it is encoded already; None is no answer."""
 
 
 class Caller(Protocol):
