@@ -86,10 +86,14 @@ class CountedNode:
         is_set.wait()
 
     def _count(self, frame: FrameType, event: str, argument: object) -> None:
+        """Note a call by the module of what is called, or for C functions of what calls."""
         if event == "call":
-            self._calls[frame.f_code.co_qualname] += 1
+            name = frame.f_code.co_qualname
         elif event == "c_call":
-            self._calls[getattr(argument, "__qualname__", repr(argument))] += 1
+            name = getattr(argument, "__qualname__", repr(argument))
+        else:
+            return
+        self._calls[f"{frame.f_globals['__name__']}: {name}"] += 1
 
 
 @contextmanager

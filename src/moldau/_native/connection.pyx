@@ -98,7 +98,6 @@ cdef class Call:
 
 
 @cython.final
-@cython.freelist(256)
 cdef class PlainProduce(Call):
     @property
     def is_done(self):
@@ -327,12 +326,13 @@ cdef class ClientConnection:
         if PyBytes_CheckExact(response):
             call.response_bytes = PyBytes_GET_SIZE(<bytes>response)
         elif response is not None:
-            try:
-                response = self.router.encode(response, call)
-            except Exception as error:
-                self.router.watch.failed(call, error)
-                self.hang_up(call)
-                return
+            if type(response) is not list:
+                try:
+                    response = self.router.encode(response, call)
+                except Exception as error:
+                    self.router.watch.failed(call, error)
+                    self.hang_up(call)
+                    return
             for piece in <list>response:
                 call.response_bytes += len(piece)
         call.response = response

@@ -50,8 +50,8 @@ Sent = Callable[[], None]
 OutgoingPiece: TypeAlias = Buffer | FileRegion
 """A part of a response: bytes, or a range of a file that stands for them."""
 
-Response: TypeAlias = Message | bytes | None
-"""An answer, or its frame if it is encoded already; None is no answer."""
+Response: TypeAlias = Message | bytes | list[OutgoingPiece] | None
+"""An answer, or its frame or the pieces of it if it is encoded already; None is no answer."""
 
 
 class Caller(Protocol):
