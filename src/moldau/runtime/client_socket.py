@@ -41,7 +41,15 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
     that come in parts or must wait, large responses, and the connection's beginning and end.
     """
 
-    __slots__ = ("_claimed", "_files", "_host", "_is_starved", "_start", "_unsent_seen", "_whole_at")
+    __slots__ = (
+        "_claimed",
+        "_files",
+        "_host",
+        "_is_starved",
+        "_start",
+        "_unsent_seen",
+        "_whole_at",
+    )
 
     def __init__(self, host: Host, peer: Peer, now: float) -> None:
         super().__init__(host.turns, host.router, peer, host.limits, now)

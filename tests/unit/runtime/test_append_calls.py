@@ -1,7 +1,7 @@
 """How many Python calls an append costs, from the replica to its callback.
 
-`sys.setprofile` counts calls of Python functions, and of builtin ones by Python; a kernel's methods,
-and what kernels call in C, it does not see.
+`sys.setprofile` counts calls of Python functions, and of builtin ones by Python; it does not see a
+kernel's methods, and what kernels call in C.
 """
 
 import asyncio
