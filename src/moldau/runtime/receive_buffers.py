@@ -1,7 +1,11 @@
 """Where received bytes are: one arena for all connections, and buffers for what does not fit."""
 
 import mmap
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
+
+from moldau.kernel.disk import Buffer
 
 CHUNK_BYTES: Final = 256 << 10
 """How much is read at once: many requests of the usual size, so that few of them are cut."""
@@ -13,6 +17,8 @@ GROWTH_BYTES_MAX: Final = 2 << 20
 
 class ReceiveBuffers:
     """Memory to receive into; nothing is reused before the turn ends, because the log refers to it.
+
+    What the log still writes from after that, it borrows (`lend`).
 
     Most requests arrive whole, and are read into the arena, one behind the other. A connection
     that has read a part of a request continues in a buffer of its own. An idle one holds nothing.
@@ -31,6 +37,8 @@ class ReceiveBuffers:
         self._kept: dict[int, list[memoryview]] = {}
         self._kept_bytes = 0
         self._retired: list[memoryview] = []
+        self._lent: dict[mmap.mmap, int] = {}  # what threads write from, and how many
+        self._lent_bytes = 0
 
     @property
     def is_full(self) -> bool:
@@ -42,7 +50,7 @@ class ReceiveBuffers:
         """Whether a large frame may begin; the last one may exceed the bound."""
         if self._own_bytes_max is None:
             return True
-        return max(self.own_bytes, self.claimed_bytes) < self._own_bytes_max
+        return max(self.own_bytes, self.claimed_bytes) + self._lent_bytes < self._own_bytes_max
 
     def window(self) -> memoryview:
         """Return the part of the arena that is read into next."""
@@ -70,12 +78,44 @@ class ReceiveBuffers:
     def end_turn(self) -> None:
         """Reuse everything that was given back."""
         self.position = 0
+        lent = []
         for buffer in self._retired:
             size = len(buffer)
-            if self._kept_bytes + size <= KEPT_BYTES_MAX:
+            if buffer.obj in self._lent:
+                lent.append(buffer)
+            elif self._kept_bytes + size <= KEPT_BYTES_MAX:
                 self._kept.setdefault(size, []).append(buffer)
                 self._kept_bytes += size
-        self._retired.clear()
+        self._retired = lent
+
+    def lend(self, pieces: Sequence[Buffer]) -> tuple[list[Buffer], Callable[[], None]]:
+        """Return pieces that stay as they are over the turn's end, until the second is called.
+
+        A large frame is alone in its buffer, which is lent. What is in the arena is copied, and
+        what others have made is nobody else's anyway.
+        """
+        arena = self.arena.obj
+        kept: list[Buffer] = []
+        owners = []
+        for piece in pieces:
+            owner = piece.obj if isinstance(piece, memoryview) else piece
+            if owner is arena:
+                kept.append(bytes(piece))
+                continue
+            kept.append(piece)
+            if isinstance(owner, mmap.mmap):
+                owners.append(owner)
+                count = self._lent.get(owner, 0)
+                self._lent[owner] = count + 1
+                self._lent_bytes += 0 if count else len(owner)
+        return kept, partial(self._take_back, owners)
+
+    def _take_back(self, owners: Sequence[mmap.mmap]) -> None:
+        for owner in owners:
+            self._lent[owner] -= 1
+            if not self._lent[owner]:
+                del self._lent[owner]
+                self._lent_bytes -= len(owner)
 
 
 def _allocate(size: int) -> memoryview:
