@@ -15,6 +15,7 @@ from moldau._native.records import Record
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.log.config import LogConfig
+from moldau.log.errors import AppendError
 from moldau.log.identity import MetaProperties
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
@@ -27,6 +28,9 @@ TOPIC_ID = TopicId(bytes(range(16)))
 
 class Listener:
     """Hears, and does nothing."""
+
+    def lost(self, partition: TopicPartition, error: AppendError) -> None:
+        raise AssertionError(partition) from error
 
     def note_durable(self, _: TopicPartition, log: PartitionLog) -> None:
         log.advance_high_watermark(log.durable_offset)

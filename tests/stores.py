@@ -12,6 +12,7 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
 from moldau.log.appender import Appended
 from moldau.log.config import LogConfig
+from moldau.log.errors import AppendError
 from moldau.log.identity import MetaProperties
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
@@ -34,11 +35,16 @@ class Broker:
 
     notices: list[str] = field(default_factory=list)
     failed: list[tuple[str, Sequence[TopicPartition]]] = field(default_factory=list)
+    losses: list[tuple[TopicPartition, AppendError]] = field(default_factory=list)
     moves: list[tuple[TopicPartition, PartitionLog]] = field(default_factory=list)
     happened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note_durable(self, _: TopicPartition, log: PartitionLog) -> None:
         log.advance_high_watermark(log.durable_offset)
+        self.happened.set()
+
+    def lost(self, partition: TopicPartition, error: AppendError) -> None:
+        self.losses.append((partition, error))
         self.happened.set()
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from moldau._native.log cimport Ordinary, Tail
+from moldau._native.log cimport Ordinary, Tail, tail_state
 from moldau._native.producers cimport ProducerTable
 from moldau._native.records cimport Batch
 
@@ -20,7 +20,7 @@ cdef class SegmentBase:
     cdef readonly int64_t base_offset
     cdef public bint has_files
 
-    cdef int count_written(self) except -1
+    cdef int count_written(self, const tail_state *written) except -1
 
 
 cdef class Room:
@@ -57,6 +57,10 @@ cdef class LogEnd:
     cdef public int64_t held_at
     cdef public object dirty
     cdef public object take_back
+    # A write that is under way elsewhere: up to where, and of what.
+    cdef readonly object handed_write
+    cdef SegmentBase handed_segment
+    cdef tail_state handed
     # How far readers see.
     cdef readonly int64_t high_watermark
     cdef public Place high_place
@@ -78,6 +82,7 @@ cdef class LogEnd:
     ) except -1
     cdef bint enlist_for(self, int64_t size, object now) except -1
     cdef int finish_write(self, SegmentBase segment) except -1
+    cdef int note_dirty(self, SegmentBase segment) except -1
     cdef int note_end(self, int64_t offset, SegmentBase segment) except -1
     cdef bint advance_to(self, int64_t offset) except -1
     cdef int64_t durable(self) except? -1

@@ -11,7 +11,7 @@ from typing import Any, final
 from moldau._native.log import Ordinary, Tail
 from moldau._native.producers import ProducerTable
 from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Buffer, Disk, DiskFullError
+from moldau.kernel.disk import Buffer, Disk, DiskError, DiskFullError
 from moldau.kernel.ids import LeaderEpoch, Offset, Position
 
 @final
@@ -151,6 +151,35 @@ class LogEnd:
 
     def take_pieces(self) -> list[Buffer]:
         """Hand out what is staged for the last segment."""
+
+    # Writing elsewhere.
+
+    @property
+    def handed_write(self) -> Any:
+        """The write that is under way; None if there is none."""
+
+    @property
+    def mean_piece_bytes(self) -> int:
+        """How large the pieces are that could be handed over.
+
+        0 if there are none, if they are not plain, and while a write is under way.
+        """
+
+    def hand_over(self, write: object, /) -> None:
+        """Have what is staged written elsewhere; what is staged from here on is written after it.
+
+        Until `end_write` only `try_append` may stage anything.
+        """
+
+    def end_write(self, error: DiskError | None, /) -> None:
+        """What was handed over is written, or could not be: then this raises.
+
+        On a full disk everything since the last good write is undone, and what `take_back` returns
+        is raised.
+        """
+
+    def settle(self) -> None:
+        """Wait until no write is under way."""
 
     # How far readers see.
 

@@ -46,13 +46,13 @@ cdef class SegmentBase:
         self.base_offset = base_offset
 
     def note_written(self):
-        self.count_written()
+        assert self.tail is not None, f"{self.path} is closed"
+        self.count_written(&self.tail.state)
 
-    cdef int count_written(self) except -1:
+    cdef int count_written(self, const tail_state *written) except -1:
         cdef Tail tail = self.tail
-        assert tail is not None, f"{self.path} is closed"
-        tail.mark()
-        self.size = tail.state.position
+        tail.marked = written[0]
+        self.size = written.position
         if tail.entry_count >= ENTRIES_KEPT:
             self.write_entries()
         return 0
@@ -214,20 +214,25 @@ cdef class LogEnd:
         cdef SegmentBase segment = self.segments[len(self.segments) - 1]
         if not self.is_plain or not segment.has_files or not self.pieces:
             return False
+        assert self.handed_write is None, "one write after the other"
         try:
             segment.disk.append(segment.path, self.pieces)
         except DiskFullError as error:
             raise self.take_back(error) from error
-        if segment.path not in <dict>self.dirty.files:
-            self.dirty.add_segment(segment)
+        self.note_dirty(segment)
         self.finish_write(segment)
         return True
+
+    cdef int note_dirty(self, SegmentBase segment) except -1:
+        if segment.path not in <dict>self.dirty.files:
+            self.dirty.add_segment(segment)
+        return 0
 
     def note_written(self):
         self.finish_write(self.segments[len(self.segments) - 1])
 
     cdef int finish_write(self, SegmentBase segment) except -1:
-        segment.count_written()
+        segment.note_written()
         self.pieces.clear()
         self.is_plain = True
         self.producers.mark_all()
@@ -238,6 +243,42 @@ cdef class LogEnd:
         cdef list pieces = self.pieces
         self.pieces = []
         return pieces
+
+    # Writing elsewhere.
+
+    @property
+    def mean_piece_bytes(self):
+        cdef SegmentBase segment = self.segments[len(self.segments) - 1]
+        cdef Py_ssize_t count = len(self.pieces)
+        if not self.is_plain or not segment.has_files or not count or self.handed_write is not None:
+            return 0
+        return (segment.tail.state.position - segment.tail.marked.position) // count
+
+    def hand_over(self, write not None):
+        assert self.mean_piece_bytes, "there is something that is plain"
+        self.handed_write = write
+        self.handed_segment = self.segments[len(self.segments) - 1]
+        self.handed = self.handed_segment.tail.state
+        self.producers.hand_over()
+        self.pieces = []
+
+    def end_write(self, error):
+        cdef SegmentBase segment = self.handed_segment
+        assert segment is not None, "it was handed over"
+        self.handed_write = self.handed_segment = None
+        if isinstance(error, DiskFullError):
+            raise self.take_back(error) from error
+        if error is not None:
+            raise error
+        self.note_dirty(segment)
+        segment.count_written(&self.handed)
+        self.producers.mark_handed()
+        self.note_end(self.handed.end_offset, segment)
+
+    def settle(self):
+        # What was staged behind a write may be handed over when that ends.
+        while self.handed_write is not None:
+            self.handed_write.settle()
 
     # How far readers see.
 

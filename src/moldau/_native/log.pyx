@@ -149,6 +149,12 @@ cdef inline Py_ssize_t _push64(array.array numbers, int64_t number) except -1:
     return 0
 
 
+cdef tuple _split(array.array numbers, Py_ssize_t count):
+    """Return the last `count` numbers, and those before them."""
+    cdef Py_ssize_t size = len(numbers)
+    return numbers[size - count :], numbers[: size - count]
+
+
 @cython.final
 cdef class Entries:
     def __cinit__(self):
@@ -228,7 +234,9 @@ cdef class Tail:
 
     @property
     def entry_count(self):
-        return 0 if self.entries is None else len(self.entries.offsets)
+        if self.entries is None:
+            return 0
+        return len(self.entries.offsets) - (self.state.offset_entries - self.marked.offset_entries)
 
     cdef bint must_roll(self, Batch batch, int64_t now_ms) noexcept:
         cdef int64_t waited_ms
@@ -308,10 +316,20 @@ cdef class Tail:
         return 0
 
     def take_entries(self):
-        cdef Entries entries = self.entries
-        assert self.state.position == self.marked.position, "entries follow their batches"
+        cdef Entries taken = self.entries, staged
+        cdef Py_ssize_t offsets = self.state.offset_entries - self.marked.offset_entries
+        cdef Py_ssize_t times = self.state.time_entries - self.marked.time_entries
         self.entries = None
-        return entries
+        if taken is not None and offsets:
+            # Entries follow their batches: what is not written yet stays.
+            staged = self.entries = Entries.__new__(Entries)
+            staged.offsets, taken.offsets = _split(taken.offsets, offsets)
+            staged.positions, taken.positions = _split(taken.positions, offsets)
+            staged.timestamps, taken.timestamps = _split(taken.timestamps, times)
+            staged.timestamp_offsets, taken.timestamp_offsets = _split(
+                taken.timestamp_offsets, times
+            )
+        return taken
 
 
 def find_batch(window, int64_t offset):

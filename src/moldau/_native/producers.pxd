@@ -28,8 +28,10 @@ cdef class ProducerState:
     cdef readonly int64_t producer_id
     cdef producer_numbers numbers
     cdef producer_numbers marked
+    cdef producer_numbers handed_marked  # what `marked` was when the last write was handed over
     cdef bint is_changed  # since the last mark
     cdef bint is_new  # came since the last mark
+    cdef bint is_handed_new
 
     cdef bint follows(self, Batch batch) noexcept
     cdef int enter(self, int32_t producer_epoch) noexcept
@@ -40,7 +42,10 @@ cdef class ProducerState:
 cdef class ProducerTable:
     cdef readonly dict states
     cdef list changed
+    cdef list handed
     cdef public bint has_completed
 
     cdef bint admits(self, Batch batch) except -1
     cdef int mark_all(self) except -1
+    cdef int hand_over(self) except -1
+    cdef int mark_handed(self) except -1

@@ -166,6 +166,7 @@ cdef class ProducerTable:
     def __init__(self, states=()):
         self.states = {state.producer_id: state for state in states}
         self.changed = []
+        self.handed = []
 
     def follows(self, Batch batch not None):
         return self.admits(batch)
@@ -205,6 +206,26 @@ cdef class ProducerTable:
             self.changed.clear()
         return 0
 
+    cdef int hand_over(self) except -1:
+        """What has changed so far belongs to a write that is under way."""
+        cdef ProducerState state
+        assert not self.handed, "one write at a time"
+        for state in self.changed:
+            state.handed_marked = state.marked
+            state.is_handed_new = state.is_new
+            state.is_changed = state.is_new = False
+        self.handed = self.changed
+        self.changed = []
+        return 0
+
+    cdef int mark_handed(self) except -1:
+        """The write has ended well."""
+        cdef ProducerState state
+        for state in self.handed:
+            state.is_handed_new = False
+        self.handed.clear()
+        return 0
+
     def forget_changes(self):
         cdef ProducerState state
         for state in self.changed:
@@ -213,6 +234,12 @@ cdef class ProducerTable:
             state.numbers = state.marked
             state.is_changed = state.is_new = False
         self.changed.clear()
+        for state in self.handed:
+            if state.is_handed_new:
+                self.states.pop(state.producer_id, None)
+            state.numbers = state.handed_marked
+            state.is_handed_new = False
+        self.handed.clear()
 
     def replace_states(self, states):
         self.states = {state.producer_id: state for state in states}

@@ -65,14 +65,14 @@ class Appender:
 
     def reload(self) -> None:
         """Take over a state that was changed outside of here, with nothing staged."""
-        assert not self._state.pieces, "what is staged has to be written before"
+        assert self.is_clean, "what is staged has to be written before"
         latest = self._state.epochs.latest
         self._state.epoch = LeaderEpoch(-1) if latest is None else latest.epoch
 
     @property
     def is_clean(self) -> bool:
         """Whether everything that was staged is written."""
-        return not self._state.pieces
+        return not self._state.pieces and self._state.handed_write is None
 
     # Staging.
 
@@ -80,6 +80,7 @@ class Appender:
         """Take in batches that follow each other in `data`, which must not change until `write`."""
         number = 0
         state = self._state
+        state.settle()
         while True:
             segment = state.segments[-1]
             tail = segment.tail
@@ -168,6 +169,7 @@ class Appender:
         `StorageFullError` if it has no room for all of it.
         """
         state = self._state
+        state.settle()
         if state.try_write():
             return True
         pieces = state.pieces

@@ -386,6 +386,7 @@ class PartitionLog:
 
     def apply_retention(self, now: Instant, *, up_to: Offset) -> int:
         """Take expired segments out, as far as `up_to`; return how many. Nothing may be staged."""
+        self._state.settle()
         assert self._appender.is_clean, "write before"
         return self._removal.apply_retention(min(up_to, self._state.high_watermark), now)
 

@@ -141,7 +141,7 @@ class Segment(SegmentBase):
     def absorb_entries(self) -> None:
         """Take the index entries of what was written into the indexes."""
         tail = self.tail
-        if tail is None or not tail.entry_count or tail.position != tail.marked_position:
+        if tail is None or not tail.entry_count:
             return
         entries = tail.take_entries()
         if entries is not None:

@@ -19,7 +19,7 @@ from moldau.kernel.disk import (
 from moldau.kernel.ids import Offset, TopicId, TopicPartition
 from moldau.log.config import LogConfig
 from moldau.log.directory import remove_folder
-from moldau.log.errors import PartitionOfflineError, StorageFullError
+from moldau.log.errors import AppendError, PartitionOfflineError, StorageFullError
 from moldau.log.move import Move
 from moldau.log.offset_checkpoints import Checkpoint
 from moldau.log.partition import PartitionLog
@@ -45,6 +45,9 @@ class LogListener(Protocol):
 
     def note_durable(self, partition: TopicPartition, log: PartitionLog, /) -> None:
         """More of a log may be durable: see its `durable_offset`."""
+
+    def lost(self, partition: TopicPartition, error: AppendError, /) -> None:
+        """What was appended to a log since its last good write could not be written."""
 
     def moved(self, partition: TopicPartition, log: PartitionLog, /) -> None:
         """A log of the same records, in another directory, has taken a partition's place."""

@@ -5,9 +5,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from moldau._native.append import StagedLogs
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskFailedError
 from moldau.kernel.ids import Offset, TopicId, TopicPartition
@@ -16,7 +14,6 @@ from moldau.log.errors import (
     AppendError,
     DirectoryRefusedError,
     PartitionOfflineError,
-    StorageFullError,
 )
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
@@ -32,6 +29,7 @@ from moldau.runtime.log_opening import (
     open_directory,
     open_in_memory,
 )
+from moldau.runtime.log_writes import LogWrites
 from moldau.runtime.turns import collection_paused
 
 PREFERRED_MAX = 10_000
@@ -50,14 +48,6 @@ class StoreSettings:
     """None: nothing is compacted."""
     thresholds: Thresholds | None = None
     """None: as the size of each volume suggests."""
-
-
-class _Berth(NamedTuple):
-    """What the store knows of a log to which something was appended."""
-
-    partition: TopicPartition
-    host: DirectoryHost
-    log: PartitionLog
 
 
 class LogStore:
@@ -82,7 +72,7 @@ class LogStore:
             for opened in directories
         ]
         self._places = self._find_places()
-        self._staged = StagedLogs()
+        self.writes = LogWrites(listener)
         self._preferred: dict[TopicPartition, DirectoryHost] = {}
         self.moves = LogMoves(
             self.hosts,
@@ -157,45 +147,24 @@ class LogStore:
     def stage(self, partition: TopicPartition, log: PartitionLog, size: int, now: Instant) -> None:
         """Make room for an append to a log, and give the log to the disk with the next `write`."""
         end = log.end
+        host = self._places[partition]
+        if end.handed_write is not None:
+            end.settle()  # what comes now may be more than pieces for the last segment
+            if host.core.failure is not None:
+                raise PartitionOfflineError(f"log directory offline: {host.core.failure}")
         if end.enlist(size, now):
             return
-        host = self._places[partition]
         host.admit(size)
         try:
             host.core.make_folder(partition)
         except DiskFailedError as error:
             raise host.broken_by(error) from error
-        end.berth_in(self._staged, host.space, _Berth(partition, host, log))
+        self.writes.berth(partition, host, log)
         end.enlist(0, now)
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""
-        failures: dict[TopicPartition, AppendError] = {}
-        if not self._staged:
-            return failures
-        hosts: dict[DirectoryHost, None] = {}
-        now = self._staged.now
-        for end in self._staged.take():
-            partition, host, log = end.berth
-            try:
-                if not (end.try_write() or log.write()):
-                    continue  # what was to be appended was refused
-            except DiskFailedError as error:
-                failures[partition] = host.broken_by(error)
-                continue
-            except AppendError as error:
-                failures[partition] = error
-                if isinstance(error, StorageFullError):
-                    host.exhausted()
-                continue
-            if not end.is_noted:
-                host.core.note_change(partition, now)
-                hosts[host] = None
-            if not (end.needs_sync or end.commit()):
-                self._listener.note_durable(partition, log)
-        for host in hosts:
-            host.pool.wake()
-        return failures
+        return self.writes.write()
 
     def changed(self, partition: TopicPartition) -> None:
         """A log was changed otherwise, as by a new leader epoch: have it synced."""
@@ -336,9 +305,12 @@ class LogStore:
 
     def _leave(self, partition: TopicPartition) -> DirectoryHost:
         """Have compaction keep away from a partition."""
+        host = self._places[partition]
+        if (log := host.core.logs.get(partition)) is not None:
+            log.end.settle()
         assert not self.is_staged(partition), "write before"
         self._abort_compaction(partition)
-        return self._places[partition]
+        return host
 
     def _abort_compaction(self, partition: TopicPartition) -> None:
         if self.cleaner is not None:
@@ -369,7 +341,7 @@ class LogStore:
     def is_staged(self, partition: TopicPartition) -> bool:
         """Whether something waits for `write`."""
         log = self._places[partition].core.logs.get(partition)
-        return log is not None and log.end.is_staged
+        return log is not None and (log.end.is_staged or log.end.handed_write is not None)
 
     def is_compacting(self, partition: TopicPartition) -> bool:
         """Whether a partition's segments are being read."""
@@ -380,6 +352,7 @@ class LogStore:
     async def close(self, broker_epoch: int = -1) -> bool:
         """Close all directories in good order; say whether the next start finds them so."""
         self.write()
+        self.writes.close()
         closed = await asyncio.gather(*(host.close(broker_epoch) for host in self.hosts))
         return all(closed)
 

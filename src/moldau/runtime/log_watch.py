@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from moldau.broker.ports import DescribedDirectory, LogSize
 from moldau.kernel.ids import TopicPartition
+from moldau.log.errors import AppendError
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.replication.replicas import Replicas
@@ -37,6 +38,11 @@ class LogWatch:
         """More of a log may be durable."""
         if self._replicas is not None:
             self._replicas.note_durable(partition, log)
+
+    def lost(self, partition: TopicPartition, error: AppendError) -> None:
+        """What was appended could not be written."""
+        if self._replicas is not None:
+            self._replicas.failed(partition, error)
 
     def moved(self, partition: TopicPartition, log: PartitionLog) -> None:
         """A log has taken another's place."""

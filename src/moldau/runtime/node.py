@@ -15,7 +15,7 @@ from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.config import Durability, LogConfig
-from moldau.log.errors import DirectoryRefusedError
+from moldau.log.errors import AppendError, DirectoryRefusedError
 from moldau.log.identity import MetaProperties
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.settings.broker import BrokerSettings
@@ -215,7 +215,7 @@ class Node:
         region_bytes_min = settings.moldau_fetch_sendfile_min_bytes
         logs = BrokerLogs(
             self._store,
-            self.flush,
+            self.end_turn,
             region_bytes_min=NEVER if region_bytes_min < 0 else region_bytes_min,
         )
         self._broker = Broker(
@@ -251,7 +251,9 @@ class Node:
 
     async def _serve(self) -> None:
         router = Router(self._broker, RequestWatch(self.metrics))
-        listener = self._make_listener(router, self.flush, self.metrics, self._environment)
+        listener = self._make_listener(router, self.end_turn, self.metrics, self._environment)
+        if self.settings.durability != Durability.MEMORY.value:
+            self._store.writes.use_threads(self.settings.num_io_threads, listener.buffers.lend)
         self._listener = listener
         self._running.push_async_callback(self._registration.leave)
         try:
@@ -333,8 +335,15 @@ class Node:
     # What parts ask for.
 
     def flush(self) -> None:
-        """Write what the requests of a turn have staged, and answer who waited for it."""
-        if failures := self._store.write():
+        """Write everything that is staged, and answer who waited for it."""
+        self._settle(self._store.write())
+
+    def end_turn(self) -> None:
+        """Write what the requests of a turn have staged; threads may go on writing."""
+        self._settle(self._store.writes.end_turn())
+
+    def _settle(self, failures: Mapping[TopicPartition, AppendError]) -> None:
+        if failures:
             for partition, error in failures.items():
                 self._broker.replicas.failed(partition, error)
         self._broker.write_deadlines.settle()
@@ -360,6 +369,7 @@ class Node:
         self.settings = self._broker.settings
         self._metadata.rules.change(self._broker.layers, self._broker.settings)
         self._store.configure(store_settings_of(self._broker.settings))
+        self._store.writes.configure(self._broker.settings.num_io_threads)
         if self._listener is not None:
             self._listener.settings_changed()
 

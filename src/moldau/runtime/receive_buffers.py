@@ -1,9 +1,12 @@
 """Where received bytes are: one arena for all connections, and buffers for what does not fit."""
 
 import mmap
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from moldau._native.client_stream import ReceiveArena
+from moldau.kernel.disk import Buffer
 
 CHUNK_BYTES: Final = 256 << 10
 """How much is read at once: many requests of the usual size, so that few of them are cut."""
@@ -15,6 +18,8 @@ GROWTH_BYTES_MAX: Final = 2 << 20
 
 class ReceiveBuffers(ReceiveArena):
     """Memory to receive into; nothing is reused before the turn ends, because the log refers to it.
+
+    What the log still writes from after that, it borrows (`lend`).
 
     Most requests arrive whole, and are read into the arena, one behind the other. A connection
     that has read a part of a request continues in a buffer of its own. An idle one holds nothing.
@@ -30,13 +35,15 @@ class ReceiveBuffers(ReceiveArena):
         # Fresh memory costs page faults, ten times what copying costs.
         self._kept: dict[int, list[memoryview]] = {}
         self._kept_bytes = 0
+        self._lent: dict[mmap.mmap, int] = {}  # what threads write from, and how many
+        self._lent_bytes = 0
 
     @property
     def has_room(self) -> bool:
         """Whether a large frame may begin; the last one may exceed the bound."""
         if self._own_bytes_max is None:
             return True
-        return max(self.own_bytes, self.claimed_bytes) < self._own_bytes_max
+        return max(self.own_bytes, self.claimed_bytes) + self._lent_bytes < self._own_bytes_max
 
     def take(self, size: int) -> memoryview:
         """Return a buffer with at least this size, for one connection."""
@@ -54,13 +61,45 @@ class ReceiveBuffers(ReceiveArena):
         self.retired.append(buffer)
 
     def reuse(self) -> None:
-        """Take everything that was given back: the turn has ended."""
+        """Take everything that was given back and is not lent: the turn has ended."""
+        lent = []
         for buffer in self.retired:
             size = len(buffer)
-            if self._kept_bytes + size <= KEPT_BYTES_MAX:
+            if buffer.obj in self._lent:
+                lent.append(buffer)
+            elif self._kept_bytes + size <= KEPT_BYTES_MAX:
                 self._kept.setdefault(size, []).append(buffer)
                 self._kept_bytes += size
-        self.retired.clear()
+        self.retired[:] = lent
+
+    def lend(self, pieces: Sequence[Buffer]) -> tuple[list[Buffer], Callable[[], None]]:
+        """Return pieces that stay as they are over the turn's end, until the second is called.
+
+        A large frame is alone in its buffer, which is lent. What is in the arena is copied, and
+        what others have made is nobody else's anyway.
+        """
+        arena = self.memory.obj
+        kept: list[Buffer] = []
+        owners = []
+        for piece in pieces:
+            owner = piece.obj if isinstance(piece, memoryview) else piece
+            if owner is arena:
+                kept.append(bytes(piece))
+                continue
+            kept.append(piece)
+            if isinstance(owner, mmap.mmap):
+                owners.append(owner)
+                count = self._lent.get(owner, 0)
+                self._lent[owner] = count + 1
+                self._lent_bytes += 0 if count else len(owner)
+        return kept, partial(self._take_back, owners)
+
+    def _take_back(self, owners: Sequence[mmap.mmap]) -> None:
+        for owner in owners:
+            self._lent[owner] -= 1
+            if not self._lent[owner]:
+                del self._lent[owner]
+                self._lent_bytes -= len(owner)
 
 
 def _allocate(size: int) -> memoryview:

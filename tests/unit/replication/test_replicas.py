@@ -181,3 +181,23 @@ def test_another_topic_of_the_same_name_is_another_replica():
     replicas.lead(P, TopicId(b"u" * 16), log.log, LeaderEpoch(0))
     assert waiter.heard == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert replicas.get(P).leader_epoch == 0
+
+
+def test_leaders_are_found_as_a_request_names_them():
+    log = TestLog(MemoryDisk())
+    replicas = Replicas(1, lambda *_: True, Mock(spec=LogWriter), frozenset({"__internal"}))
+    replica = replicas.lead(P, ID, log.log, LeaderEpoch(1))
+    index = (0).to_bytes(4)
+    assert replicas.leaders == {b"t" + index: replica, ID + index: replica}
+    internal = TestLog(MemoryDisk())
+    replicas.lead(TopicPartition("__internal", 0), TopicId(b"j" * 16), internal.log, LeaderEpoch(1))
+    replicas.lead(P, ID, log.log, LeaderEpoch(2))
+    assert len(replicas.leaders) == 2
+    replicas.offline(P)
+    assert not replicas.leaders
+    replicas.lead(P, ID, log.log, LeaderEpoch(3))
+    renewed = TopicId(b"u" * 16)
+    again = replicas.lead(P, renewed, TestLog(MemoryDisk()).log, LeaderEpoch(0))
+    assert replicas.leaders == {b"t" + index: again, renewed + index: again}
+    replicas.remove(P)
+    assert not replicas.leaders

@@ -1,7 +1,7 @@
 """How many Python calls an append costs, from the replica to its callback.
 
-`sys.setprofile` counts calls of Python functions, and of builtin ones by Python; it does not see a
-kernel's methods, and what kernels call in C.
+`sys.setprofile` counts calls of Python functions, and those of builtin ones by Python. It does not
+see the methods of kernels, nor what they call in C.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ def test_an_ordinary_append_is_one_call_and_a_turn_is_a_few(
                     replica.try_append(data, 0, size, instant, -1, waiter)
 
             assert calls_of(append) == {append.__qualname__: 1}  # all else is in the kernel
-            writing = calls_of(store.write)
+            writing = calls_of(store.writes.end_turn)
             assert waiter.count == 1 + count
             assert writing.pop("Waiter.committed") == count  # by each that waits, were it Python
             assert writing.total() <= TURN_CALLS_MAX, writing

@@ -42,3 +42,27 @@ def test_large_buffers_have_a_bound_that_the_last_may_exceed() -> None:
     assert not buffers.has_room
     buffers.retire(taken)
     assert buffers.has_room
+
+
+def test_what_is_lent_is_left_alone_until_it_is_given_back() -> None:
+    buffers = ReceiveBuffers(CHUNK_BYTES * 3)
+    own = buffers.take(1)
+    own[:4] = b"lent"
+    buffers.window()[:5] = b"arena"
+    made = bytearray(b"made")
+    given = [own[:2], own[2:4], buffers.arena[:5], made]
+    pieces, give_back = buffers.lend(given)
+    buffers.retire(own)
+    buffers.end_turn()
+    buffers.window()[:5] = b"xxxxx"
+    assert [bytes(piece) for piece in pieces] == [b"le", b"nt", b"arena", b"made"]
+    assert pieces[3] is made
+    other = buffers.take(1)
+    assert bytes(other[:4]) != b"lent"
+    assert buffers.has_room
+    buffers.take(1)
+    assert not buffers.has_room, "what is lent counts"
+    give_back()
+    assert buffers.has_room
+    buffers.end_turn()
+    assert bytes(buffers.take(1)[:4]) == b"lent"

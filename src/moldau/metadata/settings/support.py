@@ -163,6 +163,7 @@ BROKER_HONOURED: Final[SupportTable] = {
     "log.roll.ms": "",
     "log.segment.bytes": "",
     "log.segment.delete.delay.ms": "",
+    "num.io.threads": "they write appends of 512 KB and more; the event loop writes all others",
     "num.recovery.threads.per.data.dir": "at the start",
     # Internal topics.
     "offset.metadata.max.bytes": "",
@@ -266,7 +267,6 @@ BROKER_NOT_HONOURED: Final[SupportTable] = {
     "log.preallocate": "segments grow as they are written",
     "metric.reporters": _CODE,
     "metrics.*": _RATES,
-    "num.io.threads": _LOOP,
     "num.network.threads": _LOOP,
     "num.replica.alter.log.dirs.threads": "partitions move between directories one by one",
     "num.replica.fetchers": _CLUSTER,

@@ -62,10 +62,10 @@ log.segment.bytes=1073741824
         ("qqqq=3", "f:1: qqqq is not a setting"),
         ("zookeeper.connect=a:1", "f:1: zookeeper.connect has no effect: Kafka 4 removed it"),
         (
-            "num.io.threads=16",
+            "num.network.threads=16",
             (
-                "f:1: num.io.threads has no effect: one event loop serves a broker; for more cores,"
-                " start more brokers"
+                "f:1: num.network.threads has no effect: one event loop serves a broker; for more"
+                " cores, start more brokers"
             ),
         ),
         (
@@ -84,7 +84,7 @@ def test_what_has_no_effect_is_a_warning(text: str, warning: str) -> None:
 
 
 def test_a_setting_without_effect_at_its_default_is_none() -> None:
-    assert load_broker_settings("num.io.threads=8").warnings == ()
+    assert load_broker_settings("num.network.threads=3").warnings == ()
 
 
 def test_all_bad_values_are_named_with_their_places() -> None:
