@@ -36,6 +36,9 @@ cdef class ReceiveArena:
         self.chunk_bytes = chunk_bytes
         self.retired = []
 
+    def __len__(self):
+        return min(self.chunk_bytes, self.size - self.position)
+
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef Py_ssize_t size = min(self.chunk_bytes, self.size - self.position)
         PyBuffer_FillInfo(buffer, self, self.start + self.position, size, False, flags)

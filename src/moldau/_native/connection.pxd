@@ -40,6 +40,7 @@ cdef class PlainProduce(Call):
     cdef int timeout_ms
     cdef int64_t base_offset
 
+    cdef int acknowledge(self) except -1
     cdef int refuse(self, error) except -1
 
 

@@ -108,10 +108,15 @@ cdef class PlainProduce(Call):
         return <double>self.received[0] + self.timeout_ms / 1000.0
 
     def committed(self, replica):
+        if not self.is_answered:
+            try:
+                self.acknowledge()
+            except Exception as error:
+                (<ClientConnection>self.caller).failed(self, error)
+
+    cdef int acknowledge(self) except -1:
         cdef const char* place = PyBytes_AS_STRING(self.place)
         cdef Py_ssize_t topic_size = PyBytes_GET_SIZE(self.place) - INDEX_BYTES
-        if self.is_answered:
-            return
         if self.acks:
             self.response = write_produced(
                 self.version,
@@ -124,7 +129,7 @@ cdef class PlainProduce(Call):
                 self.log_start,
             )
             self.response_bytes = PyBytes_GET_SIZE(self.response)
-        (<ClientConnection>self.caller).finish(self)
+        return (<ClientConnection>self.caller).finish(self)
 
     def lost(self, replica, error):
         self.refuse(error)

@@ -7,6 +7,7 @@ import pytest
 from moldau._native.connection import Call, ClientConnection, ConnectionLimits, PlainProduce
 from moldau._native.frames import Frame
 from moldau.broker.router import Router
+from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.config import Durability
@@ -18,6 +19,8 @@ from moldau.protocol.messages.produce import (
     ProduceResponse,
 )
 from moldau.protocol.schema import Buffer
+from moldau.records.batch import validate
+from moldau.replication.replica import Replica
 from tests.unit.broker.world import TOPIC, TOPIC_ID, ColdDisk, World, produce_request
 from tests.unit.log.logs import batch_of
 
@@ -40,12 +43,43 @@ class CountingRouter(Router):
         super().start(call, data, frame)
 
 
+class PlainReplica:
+    """A replica that takes plain batches as its handler does, and declines what that refuses."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._replica, name)
+
+    @property
+    def log_start(self) -> int:
+        assert self._replica.log is not None
+        return self._replica.log.log_start
+
+    def try_append(
+        self, data: memoryview, start: int, end: int, now: Instant, _acks: int, call: PlainProduce
+    ) -> int:
+        try:
+            checked = validate(data[start:end])
+        except ProtocolError:
+            return -1
+        appended = self._replica.append(data[start:end], checked, now, call)
+        traffic = self._replica.traffic
+        traffic.produce_requests += 1
+        traffic.messages_in += appended.last_offset - appended.base_offset + 1
+        return appended.base_offset
+
+
 class Client:
     """A connection to a world's broker, plain Produces in the kernel or through the router."""
 
     def __init__(self, world: World, *, has_detour: bool = False) -> None:
         self.world = world
         self.errors: list[Exception] = []
+        leaders = world.replicas.leaders
+        for key, replica in list(leaders.items()):
+            leaders[key] = PlainReplica(replica)
         self.router = CountingRouter(world.broker, self)
         self.router.started = 0
         self.router.detours = ["all"] if has_detour else []
