@@ -35,7 +35,7 @@ class Peer:
         self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
-        self.fetch_from: tuple[str | bytes, int] | None = None
+        self.fetch_from: bytes | None = None
         """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""
@@ -48,8 +48,8 @@ Sent = Callable[[], None]
 OutgoingPiece: TypeAlias = Buffer | FileRegion
 """A part of a response: bytes, or a range of a file that stands for them."""
 
-Response: TypeAlias = Message | bytes | None
-"""An answer, or its frame if it is encoded already; None is no answer."""
+Response: TypeAlias = Message | bytes | list[OutgoingPiece] | None
+"""An answer, or its frame or the pieces of it if it is encoded already; None is no answer."""
 
 
 class Caller(Protocol):

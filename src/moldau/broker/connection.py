@@ -204,6 +204,9 @@ class ClientConnection:
         if isinstance(response, bytes):
             call.pieces = [response]
             self._queued_bytes += len(response)
+        elif isinstance(response, list):
+            call.pieces = response
+            self._queued_bytes += sum(map(len, response))
         elif response is not None:
             try:
                 pieces = encode_response(response, call.version, correlation_id=call.correlation_id)

@@ -1,7 +1,7 @@
 """The log of one partition."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from moldau._native.log import assign
 from moldau._native.records import Batch
@@ -36,6 +36,9 @@ from moldau.log.truncation import Truncation
 from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
+if TYPE_CHECKING:
+    from moldau._native.fetch import ReadPlaces
+
 _CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
 
 
@@ -60,10 +63,12 @@ class PartitionLog:
         "_state",
         "_truncation",
         "_watermarks",
+        "end",
+        "places",
     )
 
     def __init__(self, state: LogState, maker: SegmentMaker, durability: Durability) -> None:
-        self._state = state
+        self.end = self._state = state
         self._maker = maker
         self._ordinary = find_ordinary(maker.config)
         self._durability = durability
@@ -82,6 +87,8 @@ class PartitionLog:
         )
         self._flushed_at: float | None = None
         self._held_at: Offset | None = None
+        self.places: ReadPlaces | None = None
+        """Where readers go on, for the fetch kernel; forgotten when files change."""
 
     # What it is.
 
@@ -418,6 +425,7 @@ class PartitionLog:
         gone = set(olds) - {base_offset}  # their snapshots went with them
         self._state.snapshots[:] = [s for s in self._state.snapshots if s not in gone]
         self._dirty.add_segment(new)
+        self.places = None
         self._watermarks.forget_places()
         self._removal.add_retired(retired, now)
 
@@ -431,11 +439,13 @@ class PartitionLog:
         What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
+        self.places = None
         self._truncation.truncate_to(offset, now)
 
     def truncate_fully_and_start_at(self, offset: Offset, now: Instant) -> None:
         """Forget everything; the log goes on at `offset`."""
         self.write()
+        self.places = None
         self._truncation.start_over(offset, now)
 
     # Taking another's place.

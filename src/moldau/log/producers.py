@@ -37,12 +37,13 @@ class Producers:
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_before", "_states", "_transactions")
+    __slots__ = ("_before", "_states", "_transactions", "unstable")
 
     def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         self._states: dict[int, ProducerState] = {state.producer_id: state for state in states}
         self._before: dict[int, ProducerState | None] = {}  # what changed since the last mark
         self._transactions = UnstableTransactions()
+        self.unstable = self._transactions.unstable  # every fetch asks whether there are any
         begun = [s for s in self._states.values() if s.transaction_first_offset >= 0]
         for state in sorted(begun, key=lambda s: s.transaction_first_offset):
             self._begin(state, state.transaction_first_offset, NO_OFFSET, NO_POSITION)

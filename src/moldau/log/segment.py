@@ -56,12 +56,12 @@ class Segment:
     __slots__ = (
         "_aborted",
         "_cache",
-        "_disk",
         "_largest",
         "_offsets",
         "_times",
         "base_offset",
         "directory",
+        "disk",
         "has_files",
         "is_durable",
         "path",
@@ -81,7 +81,7 @@ class Segment:
         self.has_files = False
         self.is_durable = False  # its name is on the device
         self.tail: Tail | None = None
-        self._disk = disk
+        self.disk = disk
         self._cache = cache
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
@@ -99,7 +99,7 @@ class Segment:
         index = self._offsets
         if index is None:
             path = segment_path(self.directory, self.base_offset, OFFSET_INDEX)
-            index = OffsetIndex(self._disk, path, self.base_offset, self._cache)
+            index = OffsetIndex(self.disk, path, self.base_offset, self._cache)
             self._offsets = index
         return index
 
@@ -109,7 +109,7 @@ class Segment:
         index = self._times
         if index is None:
             path = segment_path(self.directory, self.base_offset, TIME_INDEX)
-            index = self._times = TimeIndex(self._disk, path, self.base_offset, self._cache)
+            index = self._times = TimeIndex(self.disk, path, self.base_offset, self._cache)
         return index
 
     @property
@@ -118,14 +118,14 @@ class Segment:
         index = self._aborted
         if index is None:
             path = segment_path(self.directory, self.base_offset, ABORTED_INDEX)
-            index = self._aborted = AbortedIndex(self._disk, path, self.base_offset)
+            index = self._aborted = AbortedIndex(self.disk, path, self.base_offset)
         return index
 
     # Writing.
 
     def create(self) -> None:
         """Make the files, empty."""
-        self._disk.append(self.path, ())
+        self.disk.append(self.path, ())
         self.offsets.reset()
         self.times.reset()
         self.has_files = True
@@ -137,7 +137,7 @@ class Segment:
         # Before the records: a reader of the marker has to know what it aborted.
         if self._aborted is not None:
             self._aborted.write()
-        self._disk.append(self.path, pieces)
+        self.disk.append(self.path, pieces)
 
     def note_written(self) -> None:
         """Count what was written: the disk has taken it."""
@@ -156,8 +156,8 @@ class Segment:
         if self._aborted is not None:
             self._aborted.discard()
             self._aborted.truncate_to(tail.end_offset)
-        if self.has_files and self._disk.size(self.path) > self.size:
-            self._disk.truncate(self.path, self.size)
+        if self.has_files and self.disk.size(self.path) > self.size:
+            self.disk.truncate(self.path, self.size)
 
     def absorb_entries(self) -> None:
         """Take the index entries of what was written into the indexes."""
@@ -191,7 +191,7 @@ class Segment:
         """Be without indexes of offsets and times, for want of room: they are built when needed."""
         for path in self.paths[1:3]:
             with suppress(DiskMissingError):
-                self._disk.remove(path)
+                self.disk.remove(path)
         self._forget_indexes()
 
     def seal(self) -> None:
@@ -267,7 +267,7 @@ class Segment:
 
     def _scan_headers(self, tail: Tail) -> str | None:
         scan = SegmentScan(tail, size=self.size, check_from=FOREVER)
-        for _ in scan_segment(self._disk, self.path, scan, self.size):
+        for _ in scan_segment(self.disk, self.path, scan, self.size):
             pass
         return scan.failure
 
@@ -326,7 +326,7 @@ class Segment:
         if position >= size:
             raise CorruptIndexError(self.offsets.path, f"{entry} lies beyond the segment's end")
         while position < size:
-            window = self._disk.read(self.path, position, min(window_bytes, size - position))
+            window = self.disk.read(self.path, position, min(window_bytes, size - position))
             # Not at the start: compaction may have removed the batches that began there.
             if position == entry.position > 0 and int.from_bytes(window[:8]) > entry.offset:
                 raise CorruptIndexError(self.offsets.path, f"{entry} points to a later batch")
@@ -341,12 +341,12 @@ class Segment:
     def header_at(self, position: Position) -> Batch:
         """Return the header of the batch at `position`."""
         return read_header(
-            self._disk.read(self.path, position, BATCH_HEADER_BYTES), position=position
+            self.disk.read(self.path, position, BATCH_HEADER_BYTES), position=position
         )
 
     def read_batch(self, found: Batch | FoundBatch) -> bytes:
         """Return a whole batch."""
-        return self._disk.read(self.path, found.position, found.size)
+        return self.disk.read(self.path, found.position, found.size)
 
     def find_time(self, timestamp: int) -> Offset:
         """Return an offset before which all records are older than `timestamp`."""
@@ -393,7 +393,7 @@ class Segment:
         found = self.find(offset)
         if found is not None:
             self.write_entries()
-            self._disk.truncate(self.path, found.position)
+            self.disk.truncate(self.path, found.position)
             self.size = found.position
             self._largest = None
             self.offsets.truncate_to(offset)
@@ -406,7 +406,7 @@ class Segment:
         retired = []
         for path in self.paths if self.has_files else ():
             try:
-                self._disk.rename(path, path + DELETED)
+                self.disk.rename(path, path + DELETED)
             except DiskMissingError:
                 continue
             retired.append(path + DELETED)
@@ -426,7 +426,7 @@ class Segment:
             self.times.move_to(disk, cache)
             if self._aborted is not None:
                 self._aborted.move_to(disk)
-        self._disk = disk
+        self.disk = disk
         self._cache = cache
 
     def relocate(self, folder: str) -> None:

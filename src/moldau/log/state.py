@@ -6,6 +6,7 @@ from moldau._native.log import Tail
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import Offset
 from moldau.log.config import LogConfig
+from moldau.log.extents import Place
 from moldau.log.index_pages import PageCache
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.producers import Producers
@@ -75,6 +76,9 @@ class LogState:
     producers: Producers = field(default_factory=Producers)
     snapshots: list[Offset] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    high_watermark: Offset = field(init=False)
+    high_place: Place | None = field(init=False, default=None)
+    """Where the high watermark is, once that is known."""
 
     @property
     def active(self) -> Segment:

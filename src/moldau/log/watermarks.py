@@ -19,25 +19,24 @@ class Watermarks:
     readers at the end of the log ask for exactly these offsets.
     """
 
-    __slots__ = ("_high", "_high_place", "_state", "_writes")
+    __slots__ = ("_state", "_writes")
 
     def __init__(self, state: LogState) -> None:
         self._state = state
-        self._high = state.log_start
-        self._high_place: Place | None = None
+        state.high_watermark = state.log_start
         self._writes: deque[Place] = deque(maxlen=WRITES_KEPT)
 
     @property
     def high(self) -> Offset:
         """Below it every in-sync replica has everything."""
-        return self._high
+        return self._state.high_watermark
 
     @property
     def stable(self) -> Offset:
         """Below it every transaction is decided as well."""
         unstable = self._state.producers.first_unstable
-        if unstable is None or unstable.first_offset >= self._high:
-            return self._high
+        if unstable is None or unstable.first_offset >= self._state.high_watermark:
+            return self._state.high_watermark
         return max(unstable.first_offset, self._state.log_start)
 
     def note_write(self) -> None:
@@ -52,7 +51,7 @@ class Watermarks:
     def advance(self, offset: Offset) -> bool:
         """Move the high watermark up to `offset`, as far as the log goes; say whether it moved."""
         offset = min(offset, self._state.written_offset)
-        if offset <= self._high:
+        if offset <= self._state.high_watermark:
             return False
         self._set(offset)
         self._state.producers.note_committed(offset)
@@ -61,18 +60,18 @@ class Watermarks:
     def retreat(self, offset: Offset) -> None:
         """The log was cut at `offset`."""
         self._writes.clear()
-        self._set(max(min(self._high, offset), self._state.log_start))
+        self._set(max(min(self._state.high_watermark, offset), self._state.log_start))
         # The producers were made anew: they do not know how far the log is committed.
-        self._state.producers.note_committed(self._high)
+        self._state.producers.note_committed(self._state.high_watermark)
 
     def forget_places(self) -> None:
         """Segments were replaced."""
         self._writes.clear()
-        self._high_place = None
+        self._state.high_place = None
 
     def _set(self, offset: Offset) -> None:
-        self._high = offset
-        self._high_place = self.find_place(offset)
+        self._state.high_watermark = offset
+        self._state.high_place = self.find_place(offset)
 
     def find_place(self, offset: Offset) -> Place | None:
         """Return the place of an offset if it is remembered."""
@@ -87,21 +86,21 @@ class Watermarks:
     def bound(self, isolation: Isolation) -> Place:
         """Return the end of what a reader sees."""
         if isolation is _HIGH_WATERMARK:
-            return self._high_place or self._high_bound()
+            return self._state.high_place or self._high_bound()
         if isolation is Isolation.STABLE:
             return self._stable_bound()
         active = self._state.active
         return Place(self._state.written_offset, active.base_offset, Position(active.size))
 
     def _high_bound(self) -> Place:
-        place = self._high_place
+        place = self._state.high_place
         if place is None:
-            place = self._high_place = self._locate(self._high)
+            place = self._state.high_place = self._locate(self._state.high_watermark)
         return place
 
     def _stable_bound(self) -> Place:
         stable = self.stable
-        if stable == self._high:
+        if stable == self._state.high_watermark:
             return self._high_bound()
         unstable = self._state.producers.first_unstable
         if unstable is not None and unstable.first_offset == stable and unstable.position >= 0:

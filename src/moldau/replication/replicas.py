@@ -39,6 +39,11 @@ class Replicas:
         """Whether the cluster has a partition, wherever it is."""
         self._writer = writer
         self._replicas: dict[tuple[str, int], Replica] = {}
+        self.leaders: dict[bytes, Replica] = {}
+        """The replicas that lead and that clients may write to, as a Produce names them.
+
+        By the topic's name or id, followed by the partition as four bytes.
+        """
         self._traffic: dict[str, TopicTraffic] = {}
         self._watches: dict[str, TopicWatch] = {}
 
@@ -119,6 +124,8 @@ class Replicas:
         replica.is_offline = False
         replica.log = log
         replica.leader_epoch = leader_epoch
+        if not partition.topic.startswith("__"):
+            self.leaders.update(dict.fromkeys(_keys(replica), replica))
         alone = (self._node_id,)
         replica.configure(min_in_sync, assigned or alone, in_sync or alone)
         replica.commit()
@@ -140,8 +147,7 @@ class Replicas:
         if replica is None:
             replica = self._add(partition, topic_id)
         replica.is_offline = True
-        replica.leave(self._absent(partition, replica))
-        self._tell_left(partition)
+        self._leave(replica, self._absent(partition, replica))
 
     def remove(self, partition: TopicPartition) -> None:
         """The partition is deleted, or is no longer this broker's."""
@@ -150,12 +156,14 @@ class Replicas:
             replica.traffic.partitions -= 1
             if not replica.traffic.partitions:
                 del self._traffic[partition.topic]
-            replica.leave(self._absent(partition, None))
-            self._tell_left(partition)
+            self._leave(replica, self._absent(partition, None))
 
-    def _tell_left(self, partition: TopicPartition) -> None:
-        if (watch := self._watches.get(partition.topic)) is not None:
-            watch.left(partition)
+    def _leave(self, replica: Replica, error: ReplicaError) -> None:
+        for key in _keys(replica):
+            self.leaders.pop(key, None)
+        replica.leave(error)
+        if (watch := self._watches.get(replica.partition.topic)) is not None:
+            watch.left(replica.partition)
 
     def _add(self, partition: TopicPartition, topic_id: TopicId) -> Replica:
         traffic = self._traffic.get(partition.topic)
@@ -184,3 +192,10 @@ class Replicas:
         """What was staged for a partition could not be written."""
         if replica := self._replicas.get(partition):
             replica.undone(ReplicaError(error.code, str(error)))
+
+
+def _keys(replica: Replica) -> tuple[bytes, bytes]:
+    """Return what `Replicas.leaders` has a replica by."""
+    topic, index = replica.partition
+    suffix = index.to_bytes(4)
+    return topic.encode() + suffix, replica.topic_id + suffix

@@ -236,7 +236,7 @@ def test_without_room_for_indexes_the_records_still_count() -> None:
             log.disk.append(path, pieces)
 
     log.log._maker.disk = NoRoom()
-    log.log.segments[0]._disk = NoRoom()
+    log.log.segments[0].disk = NoRoom()
     for _ in range(30):
         log.add()
     assert len(log.log.segments) > 1
