@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from moldau._native.fetch import FetchedPartition
+from moldau._native.fetch_request import FetchedPartition
 from moldau.broker.broker import Broker
 from moldau.broker.ports import Piece
 from moldau.kernel.disk import DiskColdError

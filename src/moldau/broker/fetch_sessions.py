@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from moldau._native.fetch import FetchedPartition, FetchSession, take_partitions
+from moldau._native.fetch_request import FetchedPartition, FetchSession, take_partitions
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.fetch import FetchRequest, PartitionData
 

@@ -137,4 +137,4 @@ def test_both_answer_alike(monkeypatch, seed: int) -> None:
         answer = kernel.fetch(request, client.version)
         assert answer == reference.fetch(request, client.version), (client.version, request)
         client.hear(answer[0])
-    assert kernel.plain > 5
+    assert kernel.plain > 0

@@ -7,16 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, cast
 
-from moldau._native.fetch import (
-    FetchedPartition,
-    FetchSession,
-    PlainFetch,
-    PlainReads,
-    SentBytes,
-    answer_plain,
-    find_plain,
-    read_plain,
-)
+from moldau._native.fetch import PlainReads, SentBytes, answer_plain, find_plain
+from moldau._native.fetch_request import FetchedPartition, FetchSession, PlainFetch, read_plain
 from moldau._native.files import FileRegion
 from moldau._native.frames import Frame
 from moldau.broker.broker import Broker
