@@ -3,7 +3,7 @@
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import os
 
@@ -35,6 +35,18 @@ cdef extern from *:
         return -1;
     }
 
+    /* Read what is in memory; -1 if nothing is. tmpfs cannot say, and never waits long. */
+    static ssize_t read_nowait(int fd, void *into, size_t size, uint64_t position)
+    {
+    #ifdef RWF_NOWAIT
+        struct iovec part = {into, size};
+        ssize_t count = preadv2(fd, &part, 1, position, RWF_NOWAIT);
+        if (count >= 0 || errno != EOPNOTSUPP)
+            return count;
+    #endif
+        return pread(fd, into, size, position);
+    }
+
     /* Whether a byte can be read without waiting, which the count does not say: a page that is
      * still being read counts, too. -1 where the file system does not tell. */
     static int is_at_hand(int fd, uint64_t position)
@@ -49,6 +61,7 @@ cdef extern from *:
     #endif
     }
     """
+    ssize_t read_nowait(int fd, void *into, size_t size, uint64_t position) noexcept nogil
     int64_t cached_pages(int fd, uint64_t position, uint64_t length) noexcept nogil
     int is_at_hand(int fd, uint64_t position) noexcept nogil
 
@@ -73,6 +86,23 @@ cdef class FileRegion:
 
     def __repr__(self):
         return f"<FileRegion {self.file!r} {self.position}:{self.position + self.length}>"
+
+
+cdef bint region_is_resident(FileRegion region) except -1:
+    return is_resident(region.file.fd, region.position, region.length)
+
+
+cdef bint read_at_hand(FileRegion region, uint8_t *into) except -1:
+    """Read a region that is in memory; False if a part of it is not."""
+    cdef int fd = region.file.fd
+    cdef Py_ssize_t filled = 0
+    cdef ssize_t count
+    while filled < region.length:
+        count = read_nowait(fd, into + filled, region.length - filled, region.position + filled)
+        if count <= 0:
+            return False
+        filled += count
+    return True
 
 
 def tells_residency(int fd):

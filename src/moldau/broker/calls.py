@@ -37,7 +37,7 @@ class Peer:
         self.port = port
         self.advertised = advertised
         """The address of this broker that the peer can reach."""
-        self.fetch_from: tuple[str | bytes, int] | None = None
+        self.fetch_from: bytes | None = None
         """The partition that its last fetch had no room for: the next one begins there."""
         self.software_name = ""
         self.software_version = ""

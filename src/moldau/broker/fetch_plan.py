@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from moldau._native.fetch_request import FetchedPartition
 from moldau.broker.broker import Broker
-from moldau.broker.fetch_sessions import FetchedPartition
 from moldau.broker.ports import Piece
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, Offset

@@ -61,6 +61,8 @@ class Router:
         try:
             if frame.api_key == PRODUCE:
                 response = served.handler(self.broker, call, data, frame)
+            elif served.attempt is not None and served.attempt(self.broker, call, data, frame):
+                return
             else:
                 try:
                     request = _decode(served, data, frame)

@@ -92,12 +92,14 @@ _WITH_UNSTABLE: Final = frozenset({"init_producer_id"})
 class Served:
     """One API that is served, in all its declared stable versions; few in all that there are."""
 
-    __slots__ = ("api", "first", "handler", "last")
+    __slots__ = ("api", "attempt", "first", "handler", "last")
 
     def __init__(self, api: Api, handler: Handler | None = None) -> None:
         self.api = api
         self.first = api.first
         self.last = api.last if api.module in _WITH_UNSTABLE else api.last_stable
+        self.attempt: Callable[..., bool] | None = None
+        """Handles what is usual from its frame, and declines all else, once it is imported."""
         self.handler = handler or self._handle_first
         """The function that handles its requests, by default imported when it is first needed."""
 
@@ -110,6 +112,7 @@ class Served:
         name = self.api.module
         module = import_module(f"moldau.broker.handlers.{name}")
         self.handler = getattr(module, f"handle_{name}")
+        self.attempt = getattr(module, f"try_{name}", None)
 
 
 HANDLERS: Final[Mapping[int, Served]] = {

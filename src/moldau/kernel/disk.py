@@ -57,6 +57,21 @@ def path_parts(path: str) -> list[str]:
     return parts
 
 
+class OpenFile(Protocol):
+    """An open file; holding the object keeps it open."""
+
+    @property
+    def fd(self) -> int:
+        """The descriptor."""
+
+
+class FilesPort(Protocol):
+    """Open files by path."""
+
+    def get(self, path: str) -> OpenFile:
+        """Return an open file; `OSError` if it cannot be opened."""
+
+
 class Disk(Protocol):
     """Files below one log directory; paths are relative to it, with '/' between the parts.
 
@@ -65,6 +80,10 @@ class Disk(Protocol):
     takes the file system a while, too. What was not synced may be lost in a crash, in part and
     in any order: content until `sync`, names until `sync_directory`.
     """
+
+    @property
+    def files(self) -> "FilesPort | None":
+        """The files, for kernels that read or send by themselves; None if it has none."""
 
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file in one go; create it if it is not there."""

@@ -1,7 +1,7 @@
 """The log of one partition."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from moldau._native.append import Place
 from moldau._native.log import assign
@@ -36,6 +36,9 @@ from moldau.log.truncation import Truncation
 from moldau.log.validation import Checked, Writable, find_ordinary, validate_append
 from moldau.log.watermarks import Watermarks
 
+if TYPE_CHECKING:
+    from moldau._native.fetch import ReadPlaces
+
 _CLIENT: Final = Origin.CLIENT  # a member is slow to look up, and this is asked for every append
 
 
@@ -58,10 +61,13 @@ class PartitionLog:
         "_state",
         "_truncation",
         "_watermarks",
+        "end",
+        "places",
     )
 
     def __init__(self, state: LogState, maker: SegmentMaker, durability: Durability) -> None:
-        self._state = state
+        self.end = self._state = state
+        """Its end, for the kernels: replicas append there what is ordinary, and fetches read."""
         self._maker = maker
         self._durability = durability
         state.ordinary = find_ordinary(maker.config)
@@ -80,13 +86,10 @@ class PartitionLog:
             state, maker, self._appender, self._dirty, self._removal, self._watermarks
         )
         self._flushed_at: float | None = None
+        self.places: ReadPlaces | None = None
+        """Where readers go on, for the fetch kernel; forgotten when files change."""
 
     # What it is.
-
-    @property
-    def end(self) -> LogState:
-        """Its end, to which a replica appends what is ordinary."""
-        return self._state
 
     @property
     def directory(self) -> str:
@@ -420,6 +423,7 @@ class PartitionLog:
         gone = set(olds) - {base_offset}  # their snapshots went with them
         self._state.snapshots[:] = [s for s in self._state.snapshots if s not in gone]
         self._dirty.add_segment(new)
+        self.places = None
         self._state.forget_places()
         self._removal.add_retired(retired, now)
 
@@ -433,11 +437,13 @@ class PartitionLog:
         What the recovery point's checkpoint says must not lie beyond the cut by then.
         """
         self.write()
+        self.places = None
         self._truncation.truncate_to(offset, now)
 
     def truncate_fully_and_start_at(self, offset: Offset, now: Instant) -> None:
         """Forget everything; the log goes on at `offset`."""
         self.write()
+        self.places = None
         self._truncation.start_over(offset, now)
 
     # Taking another's place.

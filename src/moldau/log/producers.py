@@ -38,11 +38,12 @@ class Producers(ProducerTable):
     records are gone (so Kafka itself no longer answers UNKNOWN_PRODUCER_ID).
     """
 
-    __slots__ = ("_transactions",)
+    __slots__ = ("_transactions", "unstable")
 
     def __init__(self, states: Iterable[ProducerState] = ()) -> None:
         super().__init__(states)
         self._transactions = UnstableTransactions()
+        self.unstable = self._transactions.unstable  # every fetch asks whether there are any
         begun = [s for s in self.states.values() if s.transaction_first_offset >= 0]
         for state in sorted(begun, key=lambda s: s.transaction_first_offset):
             self._begin(state, state.transaction_first_offset, NO_OFFSET, NO_POSITION)

@@ -44,11 +44,11 @@ class UnstableTransactions:
     Transactions begin in the order of their offsets, so insertion order is offset order.
     """
 
-    __slots__ = ("_completed", "_open", "_unstable")
+    __slots__ = ("_completed", "_open", "unstable")
 
     def __init__(self) -> None:
         self._open: dict[Offset, UnstableTransaction] = {}  # by first offset
-        self._unstable: dict[
+        self.unstable: dict[
             Offset, UnstableTransaction
         ] = {}  # by first offset; the open ones as well
         self._completed: deque[UnstableTransaction] = deque()  # by last offset
@@ -56,7 +56,7 @@ class UnstableTransactions:
     def begin(self, transaction: UnstableTransaction) -> None:
         """Take in a transaction that begins behind all others."""
         self._open[transaction.first_offset] = transaction
-        self._unstable[transaction.first_offset] = transaction
+        self.unstable[transaction.first_offset] = transaction
 
     def complete(
         self, first_offset: Offset, marker_offset: Offset, *, is_abort: bool
@@ -74,7 +74,7 @@ class UnstableTransactions:
     def note_committed(self, high_watermark: Offset) -> bool:
         """Let go of the completed transactions whose markers are committed; say if any is left."""
         while self._completed and self._completed[0].last_offset < high_watermark:
-            del self._unstable[self._completed.popleft().first_offset]
+            del self.unstable[self._completed.popleft().first_offset]
         return bool(self._completed)
 
     def rewind(self, end_offset: Offset) -> None:
@@ -85,8 +85,8 @@ class UnstableTransactions:
             self._open[transaction.first_offset] = transaction
         kept = sorted(offset for offset in self._open if offset < end_offset)
         self._open = {offset: self._open[offset] for offset in kept}
-        for offset in [offset for offset in self._unstable if offset >= end_offset]:
-            del self._unstable[offset]
+        for offset in [offset for offset in self.unstable if offset >= end_offset]:
+            del self.unstable[offset]
 
     @property
     def first_open(self) -> UnstableTransaction | None:
@@ -96,4 +96,6 @@ class UnstableTransactions:
     @property
     def first_unstable(self) -> UnstableTransaction | None:
         """The transaction below whose first offset everything is decided and replicated."""
-        return next(iter(self._unstable.values()), None)
+        if not self.unstable:  # as nearly always, and every fetch asks
+            return None
+        return next(iter(self.unstable.values()), None)

@@ -57,7 +57,7 @@ class FileDisk:
         self._root = os.fspath(root)
         self._read_flags = NOWAIT
         with self._errors(""):
-            self._files = OpenFiles(self._root, capacity=open_files_max)
+            self.files = self._files = OpenFiles(self._root, capacity=open_files_max)
 
     @property
     def root(self) -> str:

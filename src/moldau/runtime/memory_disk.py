@@ -15,6 +15,8 @@ from moldau.kernel.disk import (
 class MemoryDisk:
     """Files and directories by path; gone with the object. Syncing does nothing."""
 
+    files = None
+
     def __init__(self, *, capacity_bytes: int = 1 << 40) -> None:
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0

@@ -36,6 +36,8 @@ class SimulatedDisk:
     between any two covers those within one, because it may undo a part of what was not synced.
     """
 
+    files = None
+
     def __init__(
         self, seed: int, *, capacity_bytes: int | None = None, is_journaled: bool = True
     ) -> None:

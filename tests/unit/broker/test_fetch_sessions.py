@@ -49,8 +49,8 @@ def test_the_longest_unused_goes():
     use(made, second, 1, 100.0)
     third = begin(made, 1, EVICTION_SECONDS + 1)
     assert third
-    assert set(made._sessions) == {second, third}
-    assert first not in made._sessions
+    assert set(made.by_id) == {second, third}
+    assert first not in made.by_id
 
 
 def test_a_smaller_one_goes_for_a_larger_one_when_it_has_lived_its_time():
@@ -61,15 +61,15 @@ def test_a_smaller_one_goes_for_a_larger_one_when_it_has_lived_its_time():
     use(made, large, 1, now)
     assert begin(made, 1, now) == 0
     third = begin(made, 3, now)
-    assert set(made._sessions) == {large, third}
+    assert set(made.by_id) == {large, third}
 
 
 def test_epochs_begin_again_behind_the_largest():
     made = sessions(1)
     session = begin(made, 1, 0.0)
-    made._sessions[session].epoch = EPOCH_MAX
+    made.by_id[session].epoch = EPOCH_MAX
     use(made, session, EPOCH_MAX, 0.0)
-    assert made._sessions[session].epoch == 1
+    assert made.by_id[session].epoch == 1
 
 
 def test_the_partitions_of_all_sessions_are_bounded():
@@ -80,7 +80,7 @@ def test_the_partitions_of_all_sessions_are_bounded():
     assert begin(made, 4, 0.0)
     assert made.partition_count == 10
     assert begin(made, 5, EVICTION_SECONDS + 1)
-    assert first not in made._sessions
+    assert first not in made.by_id
     assert made.partition_count == 9
 
 

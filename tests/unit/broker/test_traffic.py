@@ -1,5 +1,6 @@
 """What Produce and Fetch count for each topic."""
 
+from moldau.broker.handlers import fetch as fetch_module
 from moldau.broker.handlers.fetch import handle_fetch
 from moldau.broker.ports import SendablePieces
 from moldau.kernel.ids import TopicPartition
@@ -60,6 +61,7 @@ def test_records_that_cannot_be_read(monkeypatch):
     w = World()
     w.create()
     w.write(batch_of())
+    monkeypatch.setattr(fetch_module, "answer_plain", lambda *_: None)
     monkeypatch.setattr(w.logs, "ready", lambda _, then: then(SendablePieces([None], None, 0)))
     counted(w, produce_requests=1, messages_in=1, bytes_in=len(batch_of()))
     fetch(w)

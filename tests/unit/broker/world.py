@@ -7,8 +7,10 @@ from unittest.mock import Mock
 from moldau._native.frames import FrameSplitter
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Endpoint, Peer
+from moldau.broker.handlers.fetch import handle_fetch, try_fetch
 from moldau.broker.handlers.produce import handle_produce
 from moldau.broker.ports import LoadedPieces, SendablePieces, ShardWatch
+from moldau.broker.router import PRODUCE
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import LeaderEpoch, TopicId, TopicPartition
@@ -17,6 +19,7 @@ from moldau.log.errors import AppendError
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.effective import BrokerLayers, broker_settings
 from moldau.protocol.framing import decode_response
+from moldau.protocol.messages.fetch import FetchResponse
 from moldau.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -176,8 +179,10 @@ class Connection:
     def answered(self, call, response, sent) -> None:
         assert call not in self.calls, "a call is answered once"
         self.calls.append(call)
-        if isinstance(response, bytes):
-            correlation_id, response = decode_response(response[4:], ProduceResponse, call.version)
+        if isinstance(response, bytes | list):
+            frame = response if isinstance(response, bytes) else b"".join(response)
+            kind = ProduceResponse if call.api_key == PRODUCE else FetchResponse
+            correlation_id, response = decode_response(frame[4:], kind, call.version)
             assert correlation_id == call.correlation_id
         self.answers.append(response)
         self.sents.append(sent)
@@ -284,7 +289,12 @@ class World:
         """Call a handler; return its answer, None if there is none yet."""
         call = self.call(request._api_key or 0, version, **fields)
         connection = call.caller
-        response = handler(self.broker, call, request.decode(request.encode(version), version))
+        body = request.encode(version)
+        frame = Mock(body=0, end=len(body), api_version=version)
+        if handler is handle_fetch and try_fetch(self.broker, call, body, frame):
+            response = None
+        else:
+            response = handler(self.broker, call, request.decode(body, version))
         if response is not None:
             assert not connection.answers
             return _again(response, version)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, cast
 
+from moldau._native.fetch import PlainReads, SentBytes, answer_plain, find_plain
+from moldau._native.fetch_request import FetchedPartition, FetchSession, PlainFetch, read_plain
 from moldau._native.files import FileRegion
+from moldau._native.frames import Frame
 from moldau.broker.broker import Broker
 from moldau.broker.calls import Call, Sent
 from moldau.broker.fetch_plan import (
@@ -18,10 +21,11 @@ from moldau.broker.fetch_plan import (
     look,
     plan_fetch,
 )
-from moldau.broker.fetch_sessions import FetchedPartition, FetchSessionError, Selection
+from moldau.broker.fetch_sessions import FetchSessionError, Selection
 from moldau.broker.leaders import current_leader
 from moldau.broker.ports import SendablePieces
 from moldau.kernel.disk import Buffer
+from moldau.log.errors import UNREADABLE
 from moldau.log.extents import Isolation
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.fetch import (
@@ -43,6 +47,8 @@ READ_COMMITTED: Final = 1
 BYTES_OUT_MAX: Final = 256 << 20
 """How much may be read and not sent yet, for all clients together."""
 
+PLAIN_PARTITIONS_MAX: Final = 64
+"""Of more partitions, a fetch that waits looks only at those that have changed."""
 NOTHING: Final = SendablePieces((), None, 0)
 
 # Shared by all rows that have nothing to say there.
@@ -50,6 +56,31 @@ _NO_LEADER: Final = LeaderIdAndEpoch()
 _NO_SNAPSHOT: Final = SnapshotId()
 _NO_EPOCH: Final = EpochEndOffset()
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def try_fetch(broker: Broker, call: Call, data: Buffer, frame: Frame) -> bool:
+    """Answer a fetch that has nothing unusual; False, and nothing has happened, for any other."""
+    received = call.received.monotonic
+    sessions = broker.fetch_sessions.by_id
+    fetch = read_plain(data, frame.body, frame.end, frame.api_version, sessions, received)
+    if fetch is None:
+        return False
+    fetch.in_turn_from(call.peer.fetch_from)
+    bytes_max = min(fetch.max_bytes, broker.settings.fetch_max_bytes)
+    is_stable = fetch.is_stable
+    plain = _find(broker, fetch.wanted, _bytes_now(broker, call, bytes_max), is_stable=is_stable)
+    if plain is not None and (
+        plain.size >= fetch.min_bytes
+        or plain.size >= bytes_max
+        or plain.is_urgent
+        or fetch.max_wait_ms <= 0
+    ):
+        if _answer(broker, call, plain, fetch.session, is_stable=is_stable):
+            return True
+        plain = None
+    waiting = _Fetch(broker, call, fetch, Selection(fetch.wanted, fetch.session))
+    waiting.start(plain)
+    return True
 
 
 def handle_fetch(broker: Broker, call: Call, request: FetchRequest) -> FetchResponse | None:
@@ -72,6 +103,7 @@ class _Fetch:
         "_bytes_max",
         "_bytes_min",
         "_call",
+        "_is_stable",
         "_isolation",
         "_replica_id",
         "_selection",
@@ -83,18 +115,22 @@ class _Fetch:
     )
 
     def __init__(
-        self, broker: Broker, call: Call, request: FetchRequest, selection: Selection
+        self,
+        broker: Broker,
+        call: Call,
+        request: FetchRequest | PlainFetch,
+        selection: Selection,
     ) -> None:
         self._broker = broker
         self._call = call
         self._selection = selection
         self._wanted = _in_turn(selection, call)
-        self._isolation = (
-            Isolation.STABLE
-            if request.isolation_level == READ_COMMITTED
-            else Isolation.HIGH_WATERMARK
-        )
-        self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        if isinstance(request, PlainFetch):
+            self._is_stable, self._replica_id = request.is_stable, -1
+        else:
+            self._is_stable = request.isolation_level == READ_COMMITTED
+            self._replica_id = max(request.replica_id, request.replica_state.replica_id)
+        self._isolation = Isolation.STABLE if self._is_stable else Isolation.HIGH_WATERMARK
         self._bytes_max = min(request.max_bytes, broker.settings.fetch_max_bytes)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._until = call.received.monotonic + request.max_wait_ms / 1000
@@ -103,11 +139,18 @@ class _Fetch:
         self._woken: dict[Replica, None] = {}
         self.is_done = False
 
-    def start(self) -> None:
-        """Answer, or wait."""
+    def start(self, plain: PlainReads | None = None) -> None:
+        """Answer, or wait; `plain` is what the kernel has found already."""
         if self._replica_id >= 0:
             self._refuse_follower()
             return
+        plain = plain or self._find_plain()
+        if plain is not None:
+            if not self._is_enough(plain):
+                self._park_plain(plain)
+                return
+            if self._answer_plain(plain):
+                return
         try:
             plan = self._plan()
         except ColdError as error:
@@ -133,9 +176,41 @@ class _Fetch:
         self._broker.logs.warm(error.partition, error.cold, partial(self._call.attempt, then))
 
     def _plan(self) -> FetchPlan:
-        room = min(self._call.room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
-        bytes_max = max(0, min(self._bytes_max, room))
-        return plan_fetch(self._broker, self._wanted, self._isolation, bytes_max)
+        return plan_fetch(self._broker, self._wanted, self._isolation, self._bytes_now())
+
+    def _bytes_now(self) -> int:
+        return _bytes_now(self._broker, self._call, self._bytes_max)
+
+    # The common case, in the kernel: all partitions are led here and nothing is unusual.
+
+    def _find_plain(self) -> PlainReads | None:
+        if len(self._wanted) > PLAIN_PARTITIONS_MAX:
+            return None
+        return _find(self._broker, self._wanted, self._bytes_now(), is_stable=self._is_stable)
+
+    def _is_enough(self, plain: PlainReads) -> bool:
+        is_late = self._until <= self._call.received.monotonic
+        return plain.size >= self._bytes_min or plain.is_urgent or is_late
+
+    def _park_plain(self, plain: PlainReads) -> None:
+        for read in plain.reads:
+            self._watched[read.replica] = read.wanted
+            self._available[read.replica] = read.length
+            read.replica.watch(self)
+        self._broker.parking.park(self, self._until)
+        self._call.on_close = self._leave
+
+    def _answer_plain(self, plain: PlainReads) -> bool:
+        """Answer; False if something has to be waited for, or is not as it should be."""
+        selection = self._selection
+        if not selection.is_plain:
+            return False
+        if not _answer(
+            self._broker, self._call, plain, selection.session, is_stable=self._is_stable
+        ):
+            return False
+        self.is_done = True
+        return True
 
     # Waiting.
 
@@ -159,6 +234,14 @@ class _Fetch:
         self._call.attempt(self._look_again)
 
     def _look_again(self) -> None:
+        plain = self._find_plain()
+        if plain is not None:
+            self._woken = {}
+            if self._is_enough(plain):
+                self._unwatch()
+                if not self._answer_plain(plain):
+                    self._finish()
+            return
         woken, self._woken = self._woken, {}
         for replica in woken:
             wanted = self._watched[replica]
@@ -192,6 +275,9 @@ class _Fetch:
             replica.unwatch(self)
 
     def _finish(self) -> None:
+        plain = self._find_plain()
+        if plain is not None and self._answer_plain(plain):
+            return
         try:
             plan = self._plan()
         except ColdError as error:
@@ -334,7 +420,46 @@ class _Fetch:
         self._answer(FetchPlan(found, (), 0, is_urgent=True, left_out=None), NOTHING)
 
 
-def _in_turn(selection: Selection, call: Call) -> Sequence[FetchedPartition]:
+def _bytes_now(broker: Broker, call: Call, bytes_max: int) -> int:
+    """Return how much may be read, with what is read for others and not sent yet."""
+    room = call.room
+    left = BYTES_OUT_MAX - broker.fetch_bytes_out
+    room = left if left < room else room
+    bytes_max = room if room < bytes_max else bytes_max
+    return bytes_max if bytes_max > 0 else 0
+
+
+def _find(
+    broker: Broker, wanted: list[FetchedPartition], bytes_max: int, *, is_stable: bool
+) -> PlainReads | None:
+    """Find what a fetch gets if nothing of it is unusual."""
+    try:
+        return find_plain(broker.replicas.leaders, wanted, is_stable, bytes_max)
+    except UNREADABLE:
+        return None  # the long way finds it again, and has a thread read or tells the client
+
+
+def _answer(
+    broker: Broker, call: Call, plain: PlainReads, session: FetchSession | None, *, is_stable: bool
+) -> bool:
+    """Answer with what was found; False if it is not in memory, or cannot be read."""
+    try:
+        region_bytes_min = broker.settings.moldau_fetch_sendfile_min_bytes
+        response = answer_plain(
+            plain, session, call.version, call.correlation_id, is_stable, region_bytes_min
+        )
+    except (OSError, *UNREADABLE):
+        return False
+    if response is None:
+        return False
+    if session is None:
+        left_out = plain.left_out
+        call.peer.fetch_from = None if left_out is None else left_out.key
+    call.answer(response, SentBytes(broker, plain.memory_bytes) if plain.memory_bytes else None)
+    return True
+
+
+def _in_turn(selection: Selection, call: Call) -> list[FetchedPartition]:
     """Return what is fetched, first what the client's last fetch had no room for.
 
     A session has an order of its own: what had something goes behind the others.
