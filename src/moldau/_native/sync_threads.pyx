@@ -73,7 +73,8 @@ cdef struct Shared:
     Job* first  # with files to begin
     Job* last
     Job* ended
-    int idle
+    int unbegun  # files
+    int busy  # threads
     int is_closing
     int told  # the pipe's end
 
@@ -116,12 +117,11 @@ cdef class SyncThreads:
         else:
             self.shared.last.after = job
         self.shared.last = job
-        cdef int wanted = count - self.shared.idle
-        if count == 1:
-            pthread_cond_signal(&self.shared.more)
-        else:
-            pthread_cond_broadcast(&self.shared.more)
+        self.shared.unbegun += count
+        cdef int wanted = self.shared.unbegun - (self.started - self.shared.busy)
         pthread_mutex_unlock(&self.shared.lock)
+        for _ in range(min(count, self.started)):  # without the lock, which they take first
+            pthread_cond_signal(&self.shared.more)
         while wanted > 0 and self.started < self.threads_max:
             if pthread_create(&self.threads[self.started], NULL, work, &self.shared):
                 assert self.started, "not one thread could be started"
@@ -179,14 +179,14 @@ cdef void* work(void* given) noexcept nogil:
     pthread_mutex_lock(&shared.lock)
     while True:
         while shared.first == NULL and not shared.is_closing:
-            shared.idle += 1
             pthread_cond_wait(&shared.more, &shared.lock)
-            shared.idle -= 1
         job = shared.first
         if job == NULL:
             break
         index = job.begun
         job.begun += 1
+        shared.unbegun -= 1
+        shared.busy += 1
         if job.begun == job.count:
             shared.first = job.after
             if shared.first == NULL:
@@ -194,6 +194,7 @@ cdef void* work(void* given) noexcept nogil:
         pthread_mutex_unlock(&shared.lock)
         error = errno if sync_content(job.files[index]) else 0
         pthread_mutex_lock(&shared.lock)
+        shared.busy -= 1
         if error and not job.error:
             job.error = error
             job.failed = index
