@@ -1,8 +1,14 @@
 """Which partition of a coordinator's topic keeps what belongs to a key."""
 
+from functools import lru_cache
 from struct import unpack
+from typing import Final
+
+REMEMBERED_MAX: Final = 4096
 
 
+# Asked for with every commit and every acknowledgement.
+@lru_cache(maxsize=REMEMBERED_MAX)
 def shard_of(key: str, shard_count: int) -> int:
     """Return the partition for a group's, transaction's or share's key, as every broker does.
 

@@ -26,8 +26,10 @@ from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.file_syncs import FileSyncs
 from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
+from moldau.runtime.sync_pool import THREADS as SYNC_THREADS
 from moldau.runtime.sync_pool import SyncPool
 from moldau.runtime.turns import Turns
 from moldau.runtime.waiting import Sleep, sleep
@@ -81,8 +83,15 @@ class DirectoryHost:
         self._sleep = sleep
         self._loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
-        call_soon = self._loop.call_soon_threadsafe
-        self.pool = SyncPool(self.waiting, self, call_soon=call_soon, rounds_max=ROUNDS_MAX)
+        self.pool = SyncPool(
+            self.waiting,
+            self,
+            call_soon=self._loop.call_soon_threadsafe,
+            rounds_max=ROUNDS_MAX,
+            quick=FileSyncs(self.disk, threads=SYNC_THREADS)
+            if isinstance(self.disk, FileDisk)
+            else None,
+        )
         self._checkpointing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._removals: set[asyncio.Task[None]] = set()

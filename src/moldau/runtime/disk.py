@@ -77,6 +77,11 @@ class FileDisk:
         except OSError as error:
             raise self._error(error, path) from error
 
+    def find_open(self, paths: Sequence[str]) -> Sequence[Descriptor] | None:
+        """Return files that are open already; None if not all of them are."""
+        found = [file for path in paths if (file := self._files.find(path)) is not None]
+        return found if len(found) == len(paths) else None
+
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file, with one system call if they are few enough."""
         try:
@@ -229,14 +234,19 @@ class FileDisk:
         try:
             _sync(fd)
         except OSError as error:
-            raise DiskFailedError(path, f"sync failed: {self._reason(error)}") from error
+            raise self.sync_error(path, error.errno or 0) from error
 
     def _sync_names(self, fd: int, path: str) -> None:
         # Not fdatasync: it promises what is needed to read a file's data, and names are not that.
         try:
             os.fsync(fd)
         except OSError as error:
-            raise DiskFailedError(path, f"sync failed: {self._reason(error)}") from error
+            raise self.sync_error(path, error.errno or 0) from error
+
+    def sync_error(self, path: str, number: int) -> DiskFailedError:
+        """Return what a sync that failed with an error's number means."""
+        reason = self._reason(OSError(number, os.strerror(number)))
+        return DiskFailedError(path, f"sync failed: {reason}")
 
     @contextmanager
     def _errors(self, path: str) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Sync rounds: the threads that sync one log directory, and their way back to the event loop."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
@@ -35,6 +35,16 @@ class SyncSource(Protocol):
         """Writes are lost: nothing in the directory may be acknowledged any more."""
 
 
+class QuickSyncs(Protocol):
+    """Syncs files that are at hand without the pool's threads."""
+
+    def try_begin(self, paths: Sequence[str], then: Callable[[DiskError | None], None], /) -> bool:
+        """Sync files, and call on the event loop then; decline, with False, if that may block."""
+
+    def close(self) -> None:
+        """Wait for the syncs that run."""
+
+
 class SyncPool:
     """Runs the sync rounds of one log directory, `rounds_max` at once; a round is one of these:
 
@@ -58,6 +68,7 @@ class SyncPool:
         call_soon: Callable[[Callable[[], object]], object],
         threads: int = THREADS,
         rounds_max: int = 1,
+        quick: QuickSyncs | None = None,
     ) -> None:
         self.rounds = 0
         self.seconds = 0.0  # spent in rounds
@@ -69,6 +80,7 @@ class SyncPool:
         self._threads = threads
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sync")
         self._rounds_max = rounds_max
+        self._quick = quick
         self._running: dict[_Run, None] = {}
         self._waiting: list[tuple[list[_Run], Callable[[], None]]] = []
         self._is_stopped = False
@@ -86,6 +98,9 @@ class SyncPool:
         if sync_round is not None:
             run = _Run(self._disk, sync_round)
             self._running[run] = None
+            files = sync_round.files
+            if files and self._quick and self._quick.try_begin(files, partial(self._go_on, run)):
+                return
             self._begin(run)
 
     def when_ended(self, then: Callable[[], None]) -> None:
@@ -101,7 +116,17 @@ class SyncPool:
     def close(self) -> None:
         """Wait for the sync that runs. What it did is not reported any more."""
         self._is_stopped = True
+        if self._quick is not None:
+            self._quick.close()
         self._executor.shutdown(wait=True)
+
+    def _go_on(self, run: "_Run", error: DiskError | None) -> None:
+        """Go on with what follows the files, which are synced or have failed."""
+        run.skip_files(error)
+        if run.has_more and not self._is_stopped:
+            self._begin(run)
+        else:
+            self._resume(run, perf_counter() - run.started)
 
     def _begin(self, run: "_Run") -> None:
         """Start the next stage, or report that there is none; runs in any thread."""
@@ -165,6 +190,16 @@ class _Run:
                 [partial(disk.sync_directory, path) for path in sync_round.directories],
             ]
         )
+
+    def skip_files(self, error: DiskError | None) -> None:
+        """The files were synced elsewhere, or have failed."""
+        self._stages.popleft()
+        self.error = error
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is a stage with anything to do."""
+        return self.error is None and any(self._stages)
 
     def begin_stage(self) -> int:
         """Go on to the next stage with anything to do; return how much that is."""

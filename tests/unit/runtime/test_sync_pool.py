@@ -1,4 +1,5 @@
 import asyncio
+import os
 import threading
 from typing import ClassVar
 
@@ -7,7 +8,9 @@ import pytest
 from moldau.kernel.disk import DiskError, DiskFailedError
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.file_syncs import FileSyncs
 from moldau.runtime.memory_disk import MemoryDisk
+from moldau.runtime.open_files import Descriptor
 from moldau.runtime.sync_pool import SyncPool
 
 DEADLINE = 10
@@ -43,6 +46,7 @@ class Source:
         self.refused: list[SyncRound] = []
         self.changed = asyncio.Event()
         self.replacements: list[tuple[str, bytes]] = []
+        self.names = [""]
         self._dirty: dict[int, int] = {}
         self._taken: dict[int, int] = {}
         call_soon = asyncio.get_running_loop().call_soon_threadsafe
@@ -54,20 +58,22 @@ class Source:
         self.pool.wake()
 
     def take_round(self):
-        if not self._dirty:
+        taken = {n: self._dirty.pop(n) for n in list(self._dirty) if n not in self._taken}
+        if not taken:
             return None
-        self._taken, self._dirty = self._dirty, {}
-        return SyncRound([str(number) for number in self._taken], self.replacements, [""])
+        self._taken |= taken
+        return SyncRound([str(number) for number in taken], self.replacements, self.names)
 
     def synced(self, sync_round):
-        self.ends.update(self._taken)
+        for path in sync_round.files:
+            self.ends[int(path)] = self._taken.pop(int(path))
         self.sizes.append(len(sync_round.files))
 
     def announce(self, _):
         self.changed.set()
 
     def put_back(self, sync_round, _):
-        self._dirty = self._taken | self._dirty
+        self._dirty, self._taken = self._taken | self._dirty, {}
         self.refused.append(sync_round)
         self.changed.set()
 
@@ -97,6 +103,48 @@ def test_one_sync_at_a_time_and_the_next_takes_all():
         await source.until(lambda: source.ends == source.written)
         assert source.sizes == [1, 20]
         assert (source.pool.rounds, source.pool.is_busy) == (2, False)
+        source.pool.close()
+
+    asyncio.run(run())
+
+
+def test_a_file_waits_for_its_own_sync_only():
+    async def run():
+        disk = GatedDisk()
+        for number in range(3):
+            disk.append(str(number), [b"x"])
+        source = Source(disk, rounds_max=2)
+        ended = []
+        source.write(0)
+        source.pool.when_ended(lambda: ended.append("first"))
+        source.write(1)
+        source.pool.when_ended(lambda: ended.append("both"))
+        source.write(0, 2)
+        for _ in range(2):
+            assert disk.began.acquire(timeout=DEADLINE)
+        assert not disk.began.acquire(timeout=0)
+        disk.gate.set()
+        await source.until(lambda: source.ends == source.written)
+        assert source.sizes[:2] == [1, 1]
+        assert sorted(ended) == ["both", "first"]
+        source.pool.close()
+
+    asyncio.run(run())
+
+
+def test_rounds_that_hang_hold_up_nothing_that_is_let_go():
+    async def run():
+        disk = GatedDisk()
+        disk.append("0", [b"x"])
+        source = Source(disk)
+        source.write(0)
+        ended = []
+        source.pool.when_ended(lambda: ended.append(0))
+        source.pool.let_go()
+        assert ended == [0]
+        disk.gate.set()
+        await source.until(lambda: source.ends == source.written)
+        assert ended == [0]
         source.pool.close()
 
     asyncio.run(run())
@@ -191,17 +239,67 @@ def test_closing_waits_for_the_sync_and_reports_nothing():
     assert asyncio.run(run()).ends == {}
 
 
-def test_many_files_on_a_real_disk(tmp_path):
+def real_source(root, *, open_files_max=512):
+    disk = FileDisk(root, open_files_max=open_files_max)
+    return disk, Source(disk, threads=3, rounds_max=4, quick=FileSyncs(disk, threads=3))
+
+
+@pytest.mark.parametrize("open_files_max", [4, 512])
+def test_many_files_on_a_real_disk(tmp_path, open_files_max):
     async def run():
-        disk = FileDisk(tmp_path, open_files_max=4)
-        source = Source(disk, threads=3)
+        disk, source = real_source(tmp_path, open_files_max=open_files_max)
         for turn in range(10):
             for number in range(turn + 1):
                 disk.append(str(number), [b"x" * 100])
             source.write(*range(turn + 1))
             await asyncio.sleep(0)
         await source.until(lambda: source.ends == source.written)
-        assert len(source.sizes) <= 10
+        assert len(source.sizes) <= 20
         source.pool.close()
 
     asyncio.run(run())
+
+
+def test_open_files_are_synced_before_the_names(tmp_path):
+    async def run():
+        disk, source = real_source(tmp_path)
+        disk.append("0", [b"x"])
+        source.replacements = [("checkpoint", b"y")]
+        source.write(0)
+        await source.until(lambda: source.ends)
+        assert disk.read("checkpoint", 0, 9) == b"y"
+        source.pool.close()
+
+    asyncio.run(run())
+
+
+def test_an_open_file_that_cannot_be_synced_fails_the_pool(tmp_path):
+    async def run():
+        disk, source = real_source(tmp_path)
+        disk.append("0", [b"x"])
+        read, write = map(Descriptor, os.pipe())
+        disk.find_open = lambda _: [disk.descriptor("0"), write]
+        disk.append("1", [b"x"])
+        source.write(0, 1)
+        await source.until(lambda: source.failed_with)
+        assert source.ends == {}
+        assert [error.path for error in source.failed_with] == ["1"]
+        source.write(0)
+        assert not source.pool.is_busy
+        source.pool.close()
+        del read
+
+    asyncio.run(run())
+
+
+def test_closing_waits_for_syncs_of_open_files(tmp_path):
+    async def run():
+        disk, source = real_source(tmp_path)
+        for number in range(20):
+            disk.append(str(number), [b"x" * 1000])
+        source.write(*range(20))
+        source.pool.close()
+        await asyncio.sleep(0)
+        return source
+
+    assert asyncio.run(run()).ends == {}

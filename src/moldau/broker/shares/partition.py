@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
-from moldau.broker.shares.share_settings import has_dead_letters, share_settings
+from moldau.broker.shares.share_settings import (
+    has_dead_letters,
+    share_limits,
+    share_settings,
+)
 from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING, ErrorReader, told_code
@@ -77,13 +81,7 @@ class LedShare:
     def limits(self) -> ShareLimits:
         """Return what the group allows."""
         settings = self.settings()
-        return ShareLimits(
-            settings.share_partition_max_record_locks,
-            settings.share_delivery_count_limit,
-            settings.share_record_lock_duration_ms / 1000,
-            settings.share_renew_acknowledge_enable,
-            has_dead_letters=has_dead_letters(self._broker, settings),
-        )
+        return share_limits(settings, has_dead_letters=has_dead_letters(self._broker, settings))
 
     # Loading.
 
@@ -150,10 +148,17 @@ class LedShare:
         """Tell it no more."""
         self._watchers.pop(watcher, None)
 
+    @property
+    def may_have_records(self) -> bool:
+        """Whether a look is worth its while: there are records, or an error to be told."""
+        partition, log = self.partition, self.replica.log
+        return partition is None or log is None or partition.next_fetch_offset < log.high_watermark
+
     def wake(self) -> None:
-        """Have those who wait look again."""
-        for watcher in self._watchers:
-            watcher.share_changed()
+        """Have the fetches that wait look again, unless there is nothing to find."""
+        if self.may_have_records:
+            for watcher in self._watchers:
+                watcher.share_changed()
 
     # Changing.
 

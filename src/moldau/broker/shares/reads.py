@@ -41,7 +41,7 @@ class ColdShareError(Exception):
 def find_read(broker: "BrokerView", share: LedShare, bytes_max: int) -> ShareRead | None:
     """Find what a member could acquire, None if there is nothing, or not for now."""
     partition, log = share.partition, share.replica.log
-    if partition is None or log is None or share.is_read:
+    if partition is None or log is None or share.is_read or not share.may_have_records:
         return None
     settings = share.settings()
     partition.log_begins_at(log.log_start)
