@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from moldau._native.files import FileRegion, is_resident, pull_in, tells_residency
+from moldau._native.files import FileRegion, PieceQueue, is_resident, pull_in, tells_residency
 from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.fetch import FetchRequest, FetchResponse
+from moldau.runtime import file_sender
 from moldau.runtime.open_files import Descriptor
 from tests.integration.test_listener import wait_until
 from tests.listeners import FETCH_VERSION, Running, listener
@@ -229,18 +230,26 @@ class Waits:
     A page that the device has yet to read makes it wait; so may, seldom, the client's thread.
     """
 
-    def __init__(self, monkeypatch) -> None:
-        self._sendfile = os.sendfile
-        self.calls = self.count = 0
-        monkeypatch.setattr(os, "sendfile", self)
+    calls = count = 0
 
-    def __call__(self, *arguments: int) -> int:
+    def __init__(self) -> None:
+        self._queue = PieceQueue()
+
+    def send(self, *arguments: int) -> bool | None:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
         try:
-            return self._sendfile(*arguments)
+            return self._queue.send(*arguments)
         finally:
-            self.calls += 1
-            self.count += resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+            Waits.calls += 1
+            Waits.count += resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+
+    def pulled(self, is_pulled: bool) -> None:
+        self._queue.is_pulled = is_pulled
+
+    is_pulled = property(None, pulled)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._queue, name)
 
 
 class Delays:
@@ -275,7 +284,7 @@ def _eager_threads():
 
 @pytest.mark.usefixtures("_eager_threads")
 def test_cold_data_does_not_stop_the_loop(tmp_path, monkeypatch, record_property) -> None:
-    waits = Waits(monkeypatch)
+    monkeypatch.setattr(file_sender, "PieceQueue", Waits)
     segment = Segment(tmp_path / "segment", min(COLD_BYTES, 1 << 28))
     drop(segment.file)
     fetch_bytes = 4 << 20
@@ -288,7 +297,7 @@ def test_cold_data_does_not_stop_the_loop(tmp_path, monkeypatch, record_property
                 assert client.read_frame().endswith(segment.expected(number, fetch_bytes))
             drop(segment.file)
         delay = delays.end()
-    assert waits.count * 10 <= waits.calls, "the loop waits for the device"
+    assert Waits.count * 10 <= Waits.calls, "the loop waits for the device"
     record_property("p99_ms", round(delay * 1000, 2))
     # Of a machine that other tests share, a clock says little.
     assert delay < DELAY_SECONDS_P99_MAX or "MOLDAU_COLD_BYTES" not in os.environ

@@ -38,6 +38,9 @@ cdef enum:
     BATCH_LENGTH = 8
     BATCH_LEADER_EPOCH = 12
     BATCH_LAST_OFFSET_DELTA = 23
+    LOOKS_MAX = 16
+    # Fresh memory of a larger size costs more than reading: buffers that are used again are better.
+    COPIED_BYTES_MAX = 128 << 10
 
 
 # --------------------------------------------------------------------------------------- finding
@@ -211,6 +214,28 @@ cdef int note_ends(PlainRead read, const uint8_t* data, int64_t available) excep
         position += size
     if offset >= 0 and offset < read.high_watermark and read.position + position < read.segment.size:
         places.note(offset, read.segment, read.position + position, 0)
+    return 0
+
+
+cdef int note_ends_in(PlainRead read, FileRegion region) except -1:
+    """Do the same for records that stay in their file, if that takes few looks."""
+    cdef uint8_t front[BATCH_FRONT_BYTES]
+    cdef FileRegion header = FileRegion(region.file, region.position, BATCH_FRONT_BYTES)
+    cdef int64_t end = region.position + region.length, size, offset = -1
+    cdef int looks
+    for looks in range(LOOKS_MAX):
+        if header.position + BATCH_FRONT_BYTES > end or not read_at_hand(header, front):
+            return 0
+        size = <int64_t><int32_t>load_be32(front + BATCH_LENGTH) + BATCH_LEADER_EPOCH
+        if size < BATCH_FRONT_BYTES:
+            return 0
+        if header.position + size > end:
+            if offset >= 0:
+                read.places.note(offset, read.segment, header.position, size)
+            return 0
+        offset = <int64_t>load_be64(front)
+        offset += <int32_t>load_be32(front + BATCH_LAST_OFFSET_DELTA) + 1
+        header.position += size
     return 0
 
 
@@ -420,6 +445,8 @@ def encode_plain(
             content = by_read[read] = contents[len(by_read)]
             if not (isinstance(content, FileRegion) and read.length >= region_bytes_min):
                 size += read.length
+    if size > COPIED_BYTES_MAX:
+        return None
     for topic, rows in topics.items():
         size += TOPIC_BYTES_MAX + PARTITION_BYTES_MAX * len(rows)
         if version < TOPIC_ID_SINCE:
@@ -473,7 +500,9 @@ cdef bint put_records(
             if not region_is_resident(region):
                 return False
             writer.refer(region)
-            if read.end_offset >= 0:
+            if read.end_offset < 0:
+                note_ends_in(read, region)
+            else:
                 read.places.note(
                     read.end_offset, read.segment, read.position + read.length, 0
                 )

@@ -2,6 +2,8 @@
 
 from typing import Protocol, final
 
+from moldau.kernel.disk import Buffer
+
 class OpenFile(Protocol):
     """An open file; holding the object keeps it open."""
 
@@ -27,3 +29,27 @@ def is_resident(fd: int, position: int, length: int) -> bool:
 
 def pull_in(fd: int, position: int, length: int) -> int:
     """Read a range into the page cache, without the GIL; return how much of it the file has."""
+
+@final
+class PieceQueue:
+    """Pieces of a response, regions of files among them, on their way to a socket."""
+
+    unsent_bytes: int
+    is_pulled: bool
+    """Whether what comes next was read into the page cache: it is sent without a further look."""
+
+    def add(self, pieces: list[Buffer | FileRegion], size: int) -> None:
+        """Have pieces sent; nothing of what was added before may be left."""
+
+    def clear(self) -> None:
+        """Send nothing more."""
+
+    def next_range(self, size_max: int) -> tuple[FileRegion, int, int]:
+        """Return the region that comes next, and position and size of what is sent of it next."""
+
+    def send(self, to: int, size_max: int) -> bool | None:
+        """Send up to `size_max` bytes; say whether all are sent.
+
+        None: the page cache does not have what comes next. `OSError` if the peer is gone or a file
+        is shorter than its region.
+        """

@@ -1,8 +1,9 @@
 """The file kernel: ranges of files, and whether the page cache has them."""
 
 cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.errno cimport EINTR, errno
+from libc.errno cimport EAGAIN, EINTR, EIO, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import os
@@ -14,8 +15,16 @@ cdef extern from *:
     #include <sys/types.h>
     #include <sys/uio.h>
     #include <unistd.h>
+    #include <sys/socket.h>
     #ifdef __linux__
+    #include <sys/sendfile.h>
     #include <sys/syscall.h>
+    #endif
+    #ifndef MSG_MORE
+    #define MSG_MORE 0
+    #endif
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
     #endif
 
     #define MOLDAU_CACHESTAT 451 /* the same on all architectures; glibc may be older than it */
@@ -33,6 +42,18 @@ cdef extern from *:
             return cached.pages;
     #endif
         return -1;
+    }
+
+    /* Send a range of a file; elsewhere no region is made, because residency is not told. */
+    static ssize_t send_range(int to, int fd, uint64_t position, size_t size)
+    {
+    #ifdef __linux__
+        off_t at = position;
+        return sendfile(to, fd, &at, size);
+    #else
+        errno = ENOSYS;
+        return -1;
+    #endif
     }
 
     /* Read what is in memory; -1 if nothing is. tmpfs cannot say, and never waits long. */
@@ -61,6 +82,9 @@ cdef extern from *:
     #endif
     }
     """
+    int MSG_MORE, MSG_NOSIGNAL
+    ssize_t send(int to, const void *data, size_t size, int flags) nogil
+    ssize_t send_range(int to, int fd, uint64_t position, size_t size) noexcept nogil
     ssize_t read_nowait(int fd, void *into, size_t size, uint64_t position) noexcept nogil
     int64_t cached_pages(int fd, uint64_t position, uint64_t length) noexcept nogil
     int is_at_hand(int fd, uint64_t position) noexcept nogil
@@ -140,3 +164,94 @@ def pull_in(int fd, int64_t position, int64_t length):
     if code:
         raise OSError(code, os.strerror(code))
     return length - left
+
+
+# --------------------------------------------------------------------------------------- sending
+
+@cython.final
+cdef class PieceQueue:
+    cdef list pieces
+    cdef Py_ssize_t first
+    cdef Py_ssize_t done  # bytes of the first piece
+    cdef readonly int64_t unsent_bytes
+    # Once a thread has read what comes next: it is sent, however much of it there is.
+    cdef public bint is_pulled
+
+    def __cinit__(self):
+        self.pieces = []
+
+    def add(self, list pieces not None, int64_t size):
+        assert not self.pieces, "a later answer waits"
+        self.pieces = pieces
+        self.first = self.done = 0
+        self.unsent_bytes = size
+
+    def clear(self):
+        self.pieces = []
+        self.unsent_bytes = 0
+
+    def next_range(self, int64_t size_max):
+        cdef FileRegion region = self.pieces[self.first]
+        return (
+            region,
+            region.position + self.done,
+            min(<int64_t>(region.length - self.done), size_max),
+        )
+
+    def send(self, int to, int64_t size_max):
+        cdef ssize_t sent
+        cdef int64_t left = size_max
+        while self.first < len(self.pieces):
+            if left <= 0:
+                return False
+            piece = self.pieces[self.first]
+            if isinstance(piece, FileRegion):
+                if not self.is_pulled and not self.is_next_resident(<FileRegion>piece, left):
+                    return None
+                self.is_pulled = False
+                sent = self.send_region(to, <FileRegion>piece, left)
+                if not sent:
+                    raise OSError(EIO, f"{piece} ends at {(<FileRegion>piece).position + self.done}")
+            else:
+                sent = self.send_bytes(to, piece)
+            if sent < 0:
+                if errno == EAGAIN:
+                    return False
+                if errno == EINTR:
+                    continue
+                raise OSError(errno, os.strerror(errno))
+            left -= sent
+            self.unsent_bytes -= sent
+            self.done += sent
+            if self.done == len(piece):
+                self.first += 1
+                self.done = 0
+        self.pieces = []
+        return True
+
+    cdef bint is_next_resident(self, FileRegion region, int64_t size_max) except -1:
+        return is_resident(
+            region.file.fd,
+            region.position + self.done,
+            min(<int64_t>(region.length - self.done), size_max),
+        )
+
+    cdef ssize_t send_region(self, int to, FileRegion region, int64_t size_max) except? -2:
+        cdef int fd = region.file.fd
+        cdef int64_t position = region.position + self.done
+        cdef int64_t size = min(<int64_t>(region.length - self.done), size_max)
+        cdef ssize_t sent
+        with nogil:
+            sent = send_range(to, fd, position, size)
+        return sent
+
+    cdef ssize_t send_bytes(self, int to, piece) except? -2:
+        cdef Py_buffer view
+        cdef int flags = MSG_NOSIGNAL
+        cdef ssize_t sent
+        if self.first + 1 < len(self.pieces):
+            flags |= MSG_MORE
+        PyObject_GetBuffer(piece, &view, PyBUF_SIMPLE)
+        sent = send(to, <const char *>view.buf + self.done, view.len - self.done, flags)
+        PyBuffer_Release(&view)
+        return sent

@@ -213,7 +213,8 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         """The transport has sent everything."""
         if self._is_sending_files:
             assert self._files is not None, "it has something to send"
-            self._files.go_on()
+            if self._files.go_on():
+                self._all_gone()
         else:
             self._all_gone()
 
@@ -226,15 +227,15 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         return self._files is not None and self._files.unsent_bytes > 0
 
     def _send_files(
-        self, transport: asyncio.Transport, pieces: Sequence[OutgoingPiece], size: int
+        self, transport: asyncio.Transport, pieces: list[OutgoingPiece], size: int
     ) -> None:
         files = self._files
         if files is None:
             files = self._files = FileSender(transport, self._all_gone, self.abort)
         files.queue(pieces, size)
         self.connection.gone(size)
-        if not transport.get_write_buffer_size():
-            files.go_on()
+        if not transport.get_write_buffer_size() and files.go_on():
+            self.connection.gone(0)
 
     # --------------------------------------------------------------------------------- ending
 
