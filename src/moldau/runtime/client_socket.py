@@ -1,7 +1,6 @@
 """A client's connection on the event loop, where it is not as usual."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from moldau._native.client_stream import (
