@@ -101,8 +101,8 @@ def test_variants_are_taken_apart_with_a_colon() -> None:
             "SELECT t.a FROM v_t_0 TABLESAMPLE (5 ROWS) AS t WHERE b",
         ),
         (
-            "SELECT 1 FROM (SELECT a FROM t TABLESAMPLE (f(9) PERCENT) REPEATABLE (7)) u",
-            "SELECT 1 FROM (SELECT a FROM v_t_0 TABLESAMPLE (f(9) PERCENT) REPEATABLE (7) AS t) u",
+            "SELECT 1 FROM (SELECT a FROM t TABLESAMPLE ((9) PERCENT) REPEATABLE (7)) u",
+            "SELECT 1 FROM (SELECT a FROM v_t_0 TABLESAMPLE ((9) PERCENT) REPEATABLE (7) AS t) u",
         ),
         (
             "SELECT x.a FROM t TABLESAMPLE (5 ROWS) AS x",
