@@ -37,7 +37,7 @@ def produce_one(wire: Wire) -> None:
     assert wire.produce(TOPIC, batch).error_code == 0
 
 
-PRODUCE = Asked(produce_one, calls_max=85, wire_calls_max=8)
+PRODUCE = Asked(produce_one, calls_max=20, wire_calls_max=8)
 
 
 @pytest.mark.parametrize("durability", ["memory", "page-cache"])

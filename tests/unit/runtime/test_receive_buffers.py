@@ -48,13 +48,13 @@ def test_what_is_lent_is_left_alone_until_it_is_given_back() -> None:
     buffers = ReceiveBuffers(CHUNK_BYTES * 3)
     own = buffers.take(1)
     own[:4] = b"lent"
-    buffers.window()[:5] = b"arena"
+    buffers.memory[:5] = b"arena"
     made = bytearray(b"made")
-    given = [own[:2], own[2:4], buffers.arena[:5], made]
+    given = [own[:2], own[2:4], buffers.memory[:5], made]
     pieces, give_back = buffers.lend(given)
     buffers.retire(own)
     buffers.end_turn()
-    buffers.window()[:5] = b"xxxxx"
+    buffers.memory[:5] = b"xxxxx"
     assert [bytes(piece) for piece in pieces] == [b"le", b"nt", b"arena", b"made"]
     assert pieces[3] is made
     other = buffers.take(1)
