@@ -1,5 +1,8 @@
 """How many Python calls a small fetch costs, from its frame to the write of its answer."""
 
+from collections.abc import Callable
+from itertools import count as numbers
+
 import pytest
 
 from moldau.protocol.messages.fetch import (
@@ -10,10 +13,13 @@ from moldau.protocol.messages.fetch import (
 )
 from tests.call_counts import REQUESTS, counted_node
 from tests.unit.log.logs import batch_of
-from tests.wire import Wire
+from tests.wire import LATEST, Wire
 
 CALLS_MAX = 85
 """For three partitions; nearly all of them are those of the connection."""
+
+WAITING_CALLS_MAX = 115
+"""Of a fetch that finds nothing, and is answered when a produce wakes it."""
 
 
 class Consumer:
@@ -25,19 +31,22 @@ class Consumer:
         self._has_session = has_session
         self._session = self._epoch = 0
 
-    def fetch(self) -> FetchResponse:
+    def fetch(self, offset: int = 0, meanwhile: Callable[[], object] = int) -> FetchResponse:
+        """Fetch from an offset; what happens meanwhile may be what the fetch waits for."""
         named = [
-            FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1 << 20)
+            FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
             for number in range(self._partitions)
         ]
         request = FetchRequest(
-            max_wait_ms=500,
+            max_wait_ms=30_000,
             min_bytes=1,
             session_id=self._session,
             session_epoch=self._epoch if self._has_session else -1,
             topics=[FetchTopic(topic="t", partitions=named)],
         )
-        response = self._wire.call(request, FetchResponse, 12)
+        self._wire.send(request, 12)
+        meanwhile()
+        response = self._wire.receive(FetchResponse, 12)
         assert not response.error_code
         rows = response.responses[0].partitions
         assert len(rows) == self._partitions
@@ -60,3 +69,22 @@ def test_a_small_fetch(tmp_path, durability: str, has_session: bool, partitions:
         calls = node.counted(Consumer(wire, partitions, has_session=has_session).fetch)
     count = sum(calls.values()) / REQUESTS
     assert count <= CALLS_MAX, calls.most_common()
+
+
+def test_a_fetch_that_waits_for_a_produce(tmp_path) -> None:
+    settings = {"log.dirs": str(tmp_path), "durability": "page-cache"}
+    with (
+        counted_node(settings) as node,
+        Wire("127.0.0.1", node.port) as wire,
+        Wire("127.0.0.1", node.port) as other,
+    ):
+        wire.create_topic("t", 1)
+        batch = bytes(batch_of())
+        produced = node.counted(lambda: other.produce("t", batch))
+        consumer = Consumer(wire, 1, has_session=True)
+        offsets = numbers(wire.list_offset("t", LATEST).offset)
+        fetched = node.counted(
+            lambda: consumer.fetch(next(offsets), lambda: other.produce("t", batch))
+        )
+    count = (fetched.total() - produced.total()) / REQUESTS
+    assert count <= WAITING_CALLS_MAX, (fetched - produced).most_common()

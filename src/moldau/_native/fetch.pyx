@@ -40,7 +40,7 @@ cdef enum:
     BATCH_LAST_OFFSET_DELTA = 23
     LOOKS_MAX = 16
     # Fresh memory of a larger size costs more than reading: buffers that are used again are better.
-    COPIED_BYTES_MAX = 128 << 10
+    COPIED_BYTES_MAX = 256 << 10
 
 
 # --------------------------------------------------------------------------------------- finding

@@ -42,7 +42,7 @@ class OwnSettings(Settings):
     moldau_connection_unsent_max_bytes = Long(64 * MEBI, at_least(MEBI))
     moldau_disk_free_warn_bytes = Long(10 * 1024 * MEBI, at_least(0))
     moldau_disk_reserve_bytes = Long(64 * MEBI, at_least(0))
-    moldau_fetch_sendfile_min_bytes = Int(32 * 1024, at_least(-1), LOW)
+    moldau_fetch_sendfile_min_bytes = Int(128 * 1024, at_least(-1), LOW)
     moldau_metrics_listener = Text(
         "", like(r"|(\[[0-9a-fA-F:]+\]|[^\s:]+):[0-9]{1,5}", "host:port, or empty")
     )
