@@ -73,8 +73,8 @@ cdef struct Shared:
     Job* first  # with files to begin
     Job* last
     Job* ended
-    int unbegun  # files
-    int busy  # threads
+    int idle  # threads that wait and were not woken
+    int woken  # threads that were, and have not gone on yet
     int is_closing
     int told  # the pipe's end
 
@@ -117,10 +117,13 @@ cdef class SyncThreads:
         else:
             self.shared.last.after = job
         self.shared.last = job
-        self.shared.unbegun += count
-        cdef int wanted = self.shared.unbegun - (self.started - self.shared.busy)
+        # Only those that wait: one that has ended a sync may be far from its next turn.
+        cdef int woken = min(count, self.shared.idle)
+        cdef int wanted = count - woken
+        self.shared.idle -= woken
+        self.shared.woken += woken
         pthread_mutex_unlock(&self.shared.lock)
-        for _ in range(min(count, self.started)):  # without the lock, which they take first
+        for _ in range(woken):  # without the lock, which they take first
             pthread_cond_signal(&self.shared.more)
         while wanted > 0 and self.started < self.threads_max:
             if pthread_create(&self.threads[self.started], NULL, work, &self.shared):
@@ -178,15 +181,19 @@ cdef void* work(void* given) noexcept nogil:
     block_signals()
     pthread_mutex_lock(&shared.lock)
     while True:
-        while shared.first == NULL and not shared.is_closing:
-            pthread_cond_wait(&shared.more, &shared.lock)
+        if shared.first == NULL and not shared.is_closing:
+            shared.idle += 1
+            while not shared.woken and not shared.is_closing:
+                pthread_cond_wait(&shared.more, &shared.lock)
+            if shared.woken:
+                shared.woken -= 1
         job = shared.first
         if job == NULL:
-            break
+            if shared.is_closing:
+                break
+            continue  # another thread was quicker
         index = job.begun
         job.begun += 1
-        shared.unbegun -= 1
-        shared.busy += 1
         if job.begun == job.count:
             shared.first = job.after
             if shared.first == NULL:
@@ -194,7 +201,6 @@ cdef void* work(void* given) noexcept nogil:
         pthread_mutex_unlock(&shared.lock)
         error = errno if sync_content(job.files[index]) else 0
         pthread_mutex_lock(&shared.lock)
-        shared.busy -= 1
         if error and not job.error:
             job.error = error
             job.failed = index
@@ -203,7 +209,10 @@ cdef void* work(void* given) noexcept nogil:
             job.after = shared.ended
             shared.ended = job
             if job.after == NULL:
-                # One byte for all that end before they are taken: the pipe is never full.
+                # One byte for all that end before they are taken: the pipe is never full. Without
+                # the lock, because the loop, which wants it next, may run instead of this thread.
+                pthread_mutex_unlock(&shared.lock)
                 write(shared.told, b"e", 1)
+                pthread_mutex_lock(&shared.lock)
     pthread_mutex_unlock(&shared.lock)
     return NULL

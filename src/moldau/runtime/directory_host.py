@@ -36,7 +36,7 @@ from moldau.runtime.waiting import Sleep, sleep
 
 THREADS = 4
 ROUNDS_MAX = 4
-"""Sync rounds at once: with more of them each is smaller, which costs more than it gains."""
+"""Sync rounds at once: what comes while so many are under way gathers for one."""
 DIRECTORY = "log directory"  # what a notice is about that is about all of it
 
 T = TypeVar("T")
