@@ -163,6 +163,11 @@ def seed(record_property: Callable[[str, object], None]) -> int:
     return chosen
 
 
+def _losses(folder: Path) -> int:
+    """Return how often servers have told that a JVM was killed."""
+    return (folder / "errors").read_text().count("Spark: its JVM was killed by signal 9")
+
+
 @pytest.mark.parametrize(
     ("run", "kills"),
     [
@@ -186,10 +191,10 @@ def test_a_killed_server_goes_on(
                 wait_until(lambda n=goal: shop.written() > n, f"kill {kill}: more", client)
                 kill_jvm(pid)
                 shop.send()
+                wait_until(lambda n=kill: _losses(tmp_path) > n, f"JVM {kill}: told", client)
                 goal = shop.written() + chance.randrange(ORDERS)
                 wait_until(lambda n=goal: shop.written() > n, f"JVM {kill}: more", client)
-            said = (tmp_path / "errors").read_text()
-            assert said.count("Spark: its JVM was killed by signal 9") == kill + 1, said
+            assert _losses(tmp_path) == kill + 1, (tmp_path / "errors").read_text()
         shop.close()
         with sql_server(shop.servers, tmp_path) as (client, _):
             expected = shop.expected_totals()

@@ -15,3 +15,8 @@ class RetriableError(PipelineError):
 
 class SessionLostError(RetriableError):
     """The JVM of a Spark session has ended, and all that ran in it."""
+
+    def __init__(self, message: str, jvm_pid: int | None = None) -> None:
+        super().__init__(message)
+        self.jvm_pid = jvm_pid
+        """Its process, if that is known: one loss is noticed by each query that ran there."""

@@ -173,7 +173,9 @@ def find_loss(
         with suppress(subprocess.TimeoutExpired):
             gateway.proc.wait(_END_SECONDS_MAX)
     code = gateway.proc.poll()
-    return None if code is None else SessionLostError(f"its JVM {_how_it_ended(code)}")
+    if code is None:
+        return None
+    return SessionLostError(f"its JVM {_how_it_ended(code)}", gateway.proc.pid)
 
 
 def _is_cut(error: BaseException | None) -> bool:

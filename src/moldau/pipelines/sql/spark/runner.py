@@ -1,12 +1,12 @@
 """Runs persistent queries on Spark, each supervised by itself: one that fails stops no other."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from moldau.pipelines.errors import PipelineError
+from moldau.pipelines.errors import PipelineError, SessionLostError
 from moldau.pipelines.session import find_loss
 from moldau.pipelines.sql.asking import Asker
 from moldau.pipelines.sql.catalog.definitions import (
@@ -70,7 +70,8 @@ class SparkRunner:
         is_quiet: bool = True,
     ) -> None:
         self._say = say
-        self._lost: SparkSession | None = None
+        self._lost: set[SparkSession | int] = set()
+        """Sessions that are lost, and the processes of their JVMs."""
         self._service = service
         self._bootstrap = bootstrap
         self._checkpoints = checkpoints.rstrip("/")
@@ -194,11 +195,17 @@ class SparkRunner:
         # Another service of the cluster may have a query of the same id.
         return app, declare(app, sink, query.id, group=f"moldau-{self._service}.{query.id}")
 
-    def _tell_loss(self, session: "SparkSession | None", line: str) -> None:
-        """Say once that a session is lost, however many queries have run in it."""
+    def _tell_loss(self, signs: "Set[SparkSession | int]", line: str) -> None:
+        """Say once that a session is lost, however many queries have run or started in it.
+
+        A query knows it by the session, the JVM's process, or both.
+        """
         with self._lock:
-            is_known, self._lost = session is self._lost, session
-        if session is None or not is_known:
+            is_known = not signs.isdisjoint(self._lost)
+            if not is_known and signs:
+                self._lost.clear()  # nothing is heard of older ones any more
+            self._lost |= signs
+        if not is_known:
             self._say(f"Spark: {line}")
 
     def _run_letters(self, definition: Definition, settings: Mapping[str, str]) -> "_Letters":
@@ -259,11 +266,12 @@ class _Run:
         self,
         query_id: str,
         declare_query: Callable[[], tuple[App, Query]],
-        tell_loss: "Callable[[SparkSession | None, str], None]" = lambda *_: None,
+        tell_loss: "Callable[[Set[SparkSession | int], str], None]" = lambda *_: None,
     ) -> None:
         self._declare = declare_query
         self._tell_loss = tell_loss
         self._declared: tuple[App, Query] | None = None
+        self._lost_jvm: int | None = None
         self._supervisor = Supervisor([query_id], self, self)
         self._thread = threading.Thread(
             target=self._watch, name=f"moldau-sql-{query_id}", daemon=True
@@ -309,7 +317,9 @@ class _Run:
 
     def find_loss(self, error: Exception | None = None) -> Exception | None:
         """Return why the session is gone, None while it is there."""
-        return find_loss(self._session, error)
+        loss = find_loss(self._session, error)
+        self._lost_jvm = loss.jvm_pid if isinstance(loss, SessionLostError) else None
+        return loss
 
     def reopen(self) -> None:
         """Let go of the session that is lost: the query is declared in another when it starts."""
@@ -338,7 +348,8 @@ class _Run:
     def report(self, query: str, line: str) -> None:
         """Pass on that the session is lost; leave what concerns the query to `explain`."""
         if query == SPARK:
-            self._tell_loss(self._session, line)
+            signs = {each for each in (self._session, self._lost_jvm) if each is not None}
+            self._tell_loss(signs, line)
 
     def explain(self, failure: Failure) -> None:
         """Keep why it has failed, also when it runs again."""
