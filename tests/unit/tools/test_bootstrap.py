@@ -110,5 +110,6 @@ def test_each_kernel_is_named_when_it_is_compiled(tmp_path: Path) -> None:
     names = sorted(path.stem for path in bootstrap.NATIVE.glob("*.pyx"))
     said = [line for line in done.stdout.splitlines() if line.startswith("moldau: compiling ")]
     numbers = [line.split(":")[1] for line in said]
-    assert sorted(numbers) == [f" compiling kernel {n} of {len(names)}" for n in range(1, 10)]
+    count = len(names)
+    assert sorted(numbers) == sorted(f" compiling kernel {n + 1} of {count}" for n in range(count))
     assert sorted(line.rpartition(" ")[2] for line in said) == names
