@@ -11,8 +11,10 @@ from typing import Final
 import pytest
 
 ALLOWED: Final = {
+    "tests/integration/test_file_regions.py::*": "cachestat came with Linux 6.5",
     "tests/unit/cli/checks/test_directory.py::*": "root may read what has no permissions",
     "tests/unit/cli/test_help.py::*": "Python 3.13 and newer lay help out in other ways",
+    "tests/unit/runtime/test_broker_logs.py::*": "cachestat came with Linux 6.5",
     "tests/unit/runtime/test_file_disk.py::*": "not every file system knows RWF_NOWAIT",
 }
 """Patterns of test ids, and why these may be skipped on some machine."""

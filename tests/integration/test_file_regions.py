@@ -9,19 +9,23 @@ import os
 import random
 import resource
 import socket
-import sys
 import time
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
 from moldau._native.files import FileRegion, PieceQueue, is_resident, pull_in, tells_residency
+from moldau._native.records import Record
 from moldau.protocol.framing import decode_response, encode_request
 from moldau.protocol.messages.fetch import FetchRequest, FetchResponse
 from moldau.runtime import file_sender
 from moldau.runtime.open_files import Descriptor
 from tests.integration.test_listener import wait_until
-from tests.listeners import FETCH_VERSION, Running, listener
+from tests.listeners import FETCH_VERSION, Client, Running, listener
+from tests.nodes import RunningNode
+from tests.wire import Wire
 
 CLIENTS = int(os.environ.get("MOLDAU_FETCH_CLIENTS", "60"))
 COLD_BYTES = int(os.environ.get("MOLDAU_COLD_BYTES", str(256 << 20)))
@@ -35,7 +39,8 @@ class Segment:
 
     def __init__(self, path, size: int = FILE_BYTES) -> None:
         self.content = random.Random(5).randbytes(min(size, FILE_BYTES)) * (-(-size // FILE_BYTES))
-        path.write_bytes(self.content)
+        if not path.exists():
+            path.write_bytes(self.content)
         self.file = Descriptor(os.open(path, os.O_RDWR))
 
     def start(self, number: int, size: int) -> int:
@@ -181,7 +186,8 @@ def test_nothing_follows_a_file_that_is_shorter(segment: Segment) -> None:
         number = client.send_fetch(4 << 20)
         client.send_fetch(10)
         frame_bytes = int.from_bytes(client.read(4))
-        os.ftruncate(segment.file.fd, segment.start(number, 4 << 20) + 3_000_000)
+        cut = 3_000_000
+        os.ftruncate(segment.file.fd, segment.start(number, 4 << 20) + cut)
         received = bytearray()
         while part := client.socket.recv(1 << 16):
             received += part
@@ -189,13 +195,38 @@ def test_nothing_follows_a_file_that_is_shorter(segment: Segment) -> None:
         promised = segment.expected(number, 4 << 20)
         start = received.find(promised[:100])
         assert start > 0
-        assert promised.startswith(received[start:])
+        assert promised[:cut].startswith(received[start:][:cut])
+        # The socket refers to pages of the file: what is cut off after it was queued is zeros,
+        # which is why only what is committed, and never cut, may be sent so.
+        behind = received[start + cut :]
+        assert all(got in (0, sent) for got, sent in zip(behind, promised[cut:], strict=False))
 
 
 def check(client, segment: Segment, number: int, size: int) -> None:
     answered, response = decode_response(client.read_frame(), FetchResponse, FETCH_VERSION)
     assert answered == number
     assert response.responses[0].partitions[0].records == segment.expected(number, size)
+
+
+@pytest.mark.parametrize("bytes_min", [1, 5_000, -1])
+def test_a_node_sends_what_was_produced(tmp_path, bytes_min: int) -> None:
+    node = RunningNode(
+        "--data", str(tmp_path), f"--set=moldau.fetch.sendfile.min.bytes={bytes_min}"
+    )
+    try:
+        with Wire(*node.address) as wire:
+            wire.create_topic("t", 2, {"segment.bytes": "1048576"})
+            values = [random.Random(n).randbytes(n % 40 * 1000) for n in range(200)]
+            for number, value in enumerate(values):
+                record = Record(0, 1_700_000_000_000, None, value)
+                assert not wire.produce("t", [record], number % 2).error_code
+            for partition in range(2):
+                _, records = wire.read("t", partition, count=len(values) // 2)
+                assert [record.value for record in records] == values[partition::2]
+        node.stop()
+    finally:
+        if node.process.poll() is None:
+            node.kill()
 
 
 # ---------------------------------------------------------------------------------- cold files
@@ -227,7 +258,7 @@ def test_residency(segment: Segment, tmp_path) -> None:
 class Waits:
     """How often a thread that sends from files gives up its core before it is done.
 
-    A page that the device has yet to read makes it wait; so may, seldom, the client's thread.
+    A page that the device has yet to read makes it wait; so may, seldom, another thread.
     """
 
     calls = count = 0
@@ -273,29 +304,29 @@ class Delays:
         return sorted(self._seconds)[int(len(self._seconds) * 0.99)]
 
 
-@pytest.fixture
-def _eager_threads():
-    """Let the listener's thread run as soon as it can: the client is in this process, too."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(0.0001)
-    yield
-    sys.setswitchinterval(before)
+def read_cold(path: Path, size: int, port: int) -> None:
+    """Fetch from a file of which the page cache has nothing; in a process of its own."""
+    segment = Segment(path, size)
+    fetch_bytes = 4 << 20
+    clients = [Client(port, "127.0.0.1") for _ in range(2)]
+    for _ in range(COLD_BYTES // fetch_bytes // len(clients)):
+        numbers = [client.send_fetch(fetch_bytes) for client in clients]
+        for client, number in zip(clients, numbers, strict=True):
+            assert client.read_frame().endswith(segment.expected(number, fetch_bytes))
+        drop(segment.file)
 
 
-@pytest.mark.usefixtures("_eager_threads")
 def test_cold_data_does_not_stop_the_loop(tmp_path, monkeypatch, record_property) -> None:
     monkeypatch.setattr(file_sender, "PieceQueue", Waits)
-    segment = Segment(tmp_path / "segment", min(COLD_BYTES, 1 << 28))
+    path, size = tmp_path / "segment", min(COLD_BYTES, 1 << 28)
+    segment = Segment(path, size)
     drop(segment.file)
-    fetch_bytes = 4 << 20
     with serving(segment) as running:
-        clients = [running.client() for _ in range(2)]
         delays = Delays(running)
-        for _ in range(COLD_BYTES // fetch_bytes // len(clients)):
-            numbers = [client.send_fetch(fetch_bytes) for client in clients]
-            for client, number in zip(clients, numbers, strict=True):
-                assert client.read_frame().endswith(segment.expected(number, fetch_bytes))
-            drop(segment.file)
+        reader = get_context("spawn").Process(target=read_cold, args=(path, size, running.port))
+        reader.start()
+        reader.join()
+        assert reader.exitcode == 0
         delay = delays.end()
     assert Waits.count * 10 <= Waits.calls, "the loop waits for the device"
     record_property("p99_ms", round(delay * 1000, 2))

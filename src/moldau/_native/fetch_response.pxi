@@ -1,4 +1,4 @@
-# The response to a fetch: what is around the records, and the records or where they are.
+# The response: its bytes around the records, which are read into it or stay in their files.
 
 cdef int find_news(list reads, bint is_incremental) except -1:
     """Mark what the client was not told before; without a session it was told nothing."""

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from moldau._native.files import FileRegion, is_resident, tells_residency
 from moldau._native.records import check_batches
-from moldau.broker.ports import LoadedPieces, Piece
+from moldau.broker.ports import LoadedPieces, Piece, SendablePieces
 from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.config import Durability, LogConfig
@@ -212,3 +213,60 @@ def test_the_pool_keeps_a_bounded_number_of_bytes():
     assert pool.take(70_000) is buffers[0]
     pool.give_back(bytearray(10))
     assert pool.idle_bytes == 0
+
+
+async def ready(reader: BrokerLogs, *pieces: Piece) -> SendablePieces:
+    done: asyncio.Future[SendablePieces] = asyncio.get_running_loop().create_future()
+    reader.ready(pieces, done.set_result)
+    return await asyncio.wait_for(done, 10)
+
+
+def open_segment(store, wanted: Piece):
+    file = store.place_of(wanted.partition).disk.descriptor(wanted.extent.path)
+    if not tells_residency(file.fd):
+        pytest.skip("cachestat came with Linux 6.5")
+    return file
+
+
+@filled()
+async def test_large_pieces_stay_in_their_files(store, monkeypatch):
+    pieces = [piece(store, P[0]), piece(store, P[1], 2)]
+    open_segment(store, pieces[0])
+    large, small = (each.extent.length for each in pieces)
+    found = []
+    BrokerLogs(store, lambda: None, region_bytes_min=large).ready(pieces, found.append)
+    region, content = found[0].contents
+    assert isinstance(region, FileRegion)
+    assert (len(region), region.position) == (large, pieces[0].extent.position)
+    assert offsets(os.pread(region.file.fd, len(region), region.position)) == [0, 1, 2]
+    assert offsets(content) == [2]
+    assert small <= found[0].memory_bytes < large
+
+
+@filled()
+async def test_without_regions_all_is_read(store, monkeypatch):
+    found = await ready(BrokerLogs(store, lambda: None), piece(store, P[0]))
+    assert offsets(found.contents[0]) == [0, 1, 2]
+
+
+@filled()
+async def test_large_pieces_that_are_cold_are_pulled_in_by_threads(store, monkeypatch):
+    pieces = [piece(store, partition) for partition in P]
+    files = [open_segment(store, each) for each in pieces]
+    for file in files:
+        os.fsync(file.fd)
+        os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    found = await ready(BrokerLogs(store, lambda: None, region_bytes_min=1), *pieces)
+    for file, region in zip(files, found.contents, strict=True):
+        assert is_resident(file.fd, region.position, len(region))
+    assert found.memory_bytes == 0
+
+
+@filled()
+async def test_a_region_beyond_its_file_takes_the_log_out_of_service(store, monkeypatch):
+    wanted = piece(store, P[0])
+    file = open_segment(store, wanted)
+    os.ftruncate(file.fd, wanted.extent.length - 5000)
+    found = await ready(BrokerLogs(store, lambda: None, region_bytes_min=1), wanted)
+    assert found.contents == [None]
+    assert [partition for partition in P if partition in store.hosts[0].core.closed] == [P[0]]
