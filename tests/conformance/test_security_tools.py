@@ -1,5 +1,6 @@
 """What Kafka's tools and librdkafka say of access control, quotas and credentials: no security."""
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -75,8 +76,12 @@ def test_librdkafka(server: RunningBroker) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 5000)
     wish = UserScramCredentialUpsertion("eve", info, b"secret", b"salt")
     admin.alter_user_scram_credentials([wish])["eve"].result(30)
-    described = admin.describe_user_scram_credentials(["eve"])["eve"].result(30)
-    assert [(each.mechanism, each.iterations) for each in described.scram_credential_infos] == [
+    # Kafka's broker hears of it some time after its controller has answered.
+    deadline = time.monotonic() + 30
+    while not (described := admin.describe_user_scram_credentials().result(30)):
+        assert time.monotonic() < deadline, "eve is not known"
+    infos = described["eve"].scram_credential_infos
+    assert [(each.mechanism, each.iterations) for each in infos] == [
         (info.mechanism, info.iterations)
     ]
 

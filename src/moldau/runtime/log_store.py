@@ -20,7 +20,7 @@ from moldau.log.state import Notice
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.compacted_logs import HostedLogs
 from moldau.runtime.directory_host import DIRECTORY, DirectoryHost, LogListener
-from moldau.runtime.free_space import Thresholds
+from moldau.runtime.free_space import FreeSpace, Thresholds
 from moldau.runtime.log_chores import LogChores
 from moldau.runtime.log_moves import LogMoves
 from moldau.runtime.log_opening import (
@@ -161,6 +161,12 @@ class LogStore:
             raise host.broken_by(error) from error
         self.writes.berth(partition, host, log)
         end.enlist(0, now)
+
+    def use_space(self, host: DirectoryHost, space: FreeSpace | None) -> None:
+        """Have a directory go by another count of its free space; None: there is always room."""
+        host.space = space
+        for partition, log in host.core.logs.items():
+            self.writes.berth(partition, host, log)
 
     def write(self) -> dict[TopicPartition, AppendError]:
         """Write everything staged; return what could not be, and why."""

@@ -117,12 +117,12 @@ class Faults:
         async def fill() -> list[FreeSpace | None]:
             before = [host.space for host in logs.hosts]
             for host in logs.hosts:
-                host.space = FreeSpace(_NO_ROOM, free_bytes=0)
+                logs.use_space(host, FreeSpace(_NO_ROOM, free_bytes=0))
             return before
 
         async def empty(before: list[FreeSpace | None]) -> None:
             for host, space in zip(logs.hosts, before, strict=True):
-                host.space = space
+                logs.use_space(host, space)
 
         before = self._running.call(fill())
         try:

@@ -1,17 +1,22 @@
 """Requests and answers that go wrong when a test says so."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
+from moldau._native.files import FileRegion
 from moldau._native.frames import Frame
-from moldau.broker.calls import Call, Caller, Response, Sent
+from moldau.broker.calls import Call, Caller, OutgoingPiece, Response, Sent
 from moldau.broker.router import PRODUCE, Router
 from moldau.kernel.errors import ProtocolError
 from moldau.protocol.errors import ErrorCode
+from moldau.protocol.framing import decode_response
 from moldau.protocol.schema import Buffer, Message
 from moldau.runtime.event_loop import LoopEnvironment
 from moldau.testing.error_answers import READING, refusal, spoiled
+
+_SIZE_BYTES: Final = 4
 
 Handle = Callable[[], None]
 """Have the broker handle the request after all."""
@@ -157,9 +162,8 @@ class Fail:
         if api.name in READING:
 
             def spoil(caller: Caller, response: Response, sent: Sent | None) -> None:
-                assert isinstance(response, Message), "only Produce is answered in bytes"
-                bad = spoiled(response, call.version, self.code)
-                caller.answered(call, bad, sent)
+                answer = _decoded(response, api.response_class, call.version)
+                caller.answered(call, spoiled(answer, call.version, self.code), sent)
 
             call.caller = _Between(call.caller, spoil)
             message.handle()
@@ -171,6 +175,23 @@ class Fail:
             call.hang_up()  # so says Kafka that something is wrong when nobody waits for an answer
             return
         call.answer(refusal(request, api.response_class, call.version, self.code))
+
+
+def _decoded(response: Response, kind: type[Message], version: int) -> Message:
+    """Return an answer that a kernel may have encoded already."""
+    assert response is not None, "what reads is answered"
+    if isinstance(response, Message):
+        return response
+    pieces = [response] if isinstance(response, bytes) else response
+    frame = b"".join(_content(piece) for piece in pieces)
+    _, answer = decode_response(frame[_SIZE_BYTES:], kind, version)
+    return answer
+
+
+def _content(piece: OutgoingPiece) -> Buffer:
+    if isinstance(piece, FileRegion):
+        return os.pread(piece.file.fd, piece.length, piece.position)
+    return piece
 
 
 class _Between:
