@@ -29,6 +29,8 @@ _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 _QUICK_PYTHON: Final = Path(__file__).parent / "worker/python"
 _LOG_CONFIG: Final = Path(__file__).with_name("log4j2.properties")
 _worker_server: WorkerServer | None = None
+_opening: Final = threading.Lock()
+"""Held while a session is opened: of two threads that open one, each would start a JVM."""
 _END_SECONDS_MAX: Final = 10.0
 """How long a JVM that has closed its sockets may take to be seen as ended."""
 
@@ -46,13 +48,20 @@ def get_session(
     `spark-submit`, which has chosen a master and a Java already, both are left alone.
     """
     check_pyspark()
+    with _opening:
+        return _open_session(name, master, configs or {}, is_quiet=is_quiet)
+
+
+def _open_session(
+    name: str, master: str | None, configs: Mapping[str, str], *, is_quiet: bool
+) -> SparkSession:
     _drop_dead_session()
     active = SparkSession.getActiveSession()
     if active is not None:
         _check_master(active, master)
         share_source(active)
         return active
-    _choose_python(master, (configs or {}).get("spark.pyspark.python"))
+    _choose_python(master, configs.get("spark.pyspark.python"))
     builder = SparkSession.builder.appName(name)
     chosen = {"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
     is_ours = False
@@ -64,7 +73,7 @@ def get_session(
         use_java()
         builder = builder.master(master or "local[*]")
         chosen |= _own_configs(master or "local[*]", is_quiet=is_quiet)
-    chosen |= dict(configs or {})
+    chosen |= dict(configs)
     for key, value in chosen.items():
         builder = builder.config(key, value)
     with _keeping_interrupts():
