@@ -17,6 +17,8 @@ from moldau.testing.broker import Broker
 
 
 def test_the_active_session_is_used(spark: SparkSession) -> None:
+    # Tests before may have used a session of their own in this thread.
+    spark.createDataFrame([], "nothing int")
     assert get_session("another") is spark
     assert get_session("another", "local[2]") is spark
 

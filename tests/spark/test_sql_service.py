@@ -98,9 +98,9 @@ def test_the_shop(service: Service, broker: Broker, tmp_path: Path) -> None:
 
 def test_what_is_replaced_goes_on(service: Service, broker: Broker) -> None:
     servers = broker.bootstrap_servers
-    create(servers, "r-orders")
-    declared = "STREAM orders (id STRING KEY, n INT) WITH (topic='r-orders')"
-    latest = "TABLE latest (id STRING PRIMARY KEY, n INT) WITH (topic='r-orders')"
+    create(servers, "replaced-orders")
+    declared = "STREAM orders (id STRING KEY, n INT) WITH (topic='replaced-orders')"
+    latest = "TABLE latest (id STRING PRIMARY KEY, n INT) WITH (topic='replaced-orders')"
     with ThreadPoolExecutor(1) as requests:
 
         def ask(text: str) -> list[ResultRow]:
@@ -115,7 +115,7 @@ def test_what_is_replaced_goes_on(service: Service, broker: Broker) -> None:
         ask("CREATE TABLE counts WITH (topic='r-counts') AS SELECT 'all' AS k, count(*) AS c "
             "FROM orders GROUP BY 'all'")  # fmt: skip
         ask(f"CREATE {latest}; CREATE TABLE copied WITH (topic='r-copied') AS SELECT * FROM latest")
-        send(servers, "r-orders", ("a", {"n": 1}), ("b", {"n": 9}))
+        send(servers, "replaced-orders", ("a", {"n": 1}), ("b", {"n": 9}))
         wait_for(lambda: len(read(servers, "r-plain")) == 2, "what is copied")
         wait_for(lambda: len(read(servers, "r-large")) == 1, "what is large")
         wait_for(lambda: len(read(servers, "r-copied")) == 2, "what is copied as a table")
@@ -124,7 +124,7 @@ def test_what_is_replaced_goes_on(service: Service, broker: Broker) -> None:
             ("Stream orders replaced",)
         ]
         ask(f"CREATE OR REPLACE {latest.replace('n INT', 'n INT, m INT')}")
-        send(servers, "r-orders", ("c", {"n": 7, "m": 70}), ("d", {"n": 2, "m": 20}))
+        send(servers, "replaced-orders", ("c", {"n": 7, "m": 70}), ("d", {"n": 2, "m": 20}))
         wait_for(lambda: len(read(servers, "r-plain")) == 4, "what is copied then")
         wait_for(lambda: len(read(servers, "r-large")) == 2, "what is large then")
         wait_for(lambda: len(read(servers, "r-copied")) == 4, "what is copied as a table then")
@@ -136,7 +136,7 @@ def test_what_is_replaced_goes_on(service: Service, broker: Broker) -> None:
             "SELECT *, n * 2 AS twice FROM orders WHERE n < 5"
         )
         assert said == ("Stream large replaced; query CSAS_LARGE_1 goes on from its checkpoint",)
-        send(servers, "r-orders", ("e", {"n": 8, "m": 0}), ("f", {"n": 4, "m": 40}))
+        send(servers, "replaced-orders", ("e", {"n": 8, "m": 0}), ("f", {"n": 4, "m": 40}))
         wait_for(lambda: len(read(servers, "r-large")) == 3, "what is small")
         wait_for(lambda: len(read(servers, "r-plain")) == 6, "what is copied at last")
         assert numbers("r-large") == [
