@@ -41,7 +41,7 @@ MB = 1 << 20
 PARTITIONS = 4
 RECORD_BYTES = 1000
 SLICE_BYTES = 1024 * MB
-"""What is written to one topic at most: beyond that the disk is measured, not the page cache."""
+"""Bytes that a load writes to one topic: more would measure the disk, not the page cache."""
 FILLED_BYTES = 256 * MB
 REQUESTS_MAX = 1 << 40
 JAVA_RECORDS_MIN = 100_000

@@ -1,4 +1,4 @@
-"""What a load took of a broker and of its client, as sums that can be added."""
+"""Costs of a load, for the broker and for its client, as sums that can be added."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Drive = Callable[[float], "Load"]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load took, as far as its client tells."""
+    """Costs of a load, as far as its client tells."""
 
     count: float = 0
     """Requests, records or transactions, whichever the client counts."""

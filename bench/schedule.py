@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 PAUSE_SECONDS = 2.0
-"""What a round takes beside its load, on average: topics, memory at hand, a client started."""
+"""Seconds of a round beside its load, on average: topics, memory at hand, a client started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ cdef class ProducerTable:
         return 0
 
     cdef int hand_over(self) except -1:
-        """What has changed so far belongs to a write that is under way."""
+        """Count the changes so far to a write that is under way."""
         cdef ProducerState state
         assert not self.handed, "one write at a time"
         for state in self.changed:

@@ -75,7 +75,7 @@ class LoadedPieces(NamedTuple):
 
 
 class SendablePieces(NamedTuple):
-    """What stands for pieces in a response, in their order: bytes, or a region of their file."""
+    """Pieces as a response sends them, in their order: bytes, or a region of their file."""
 
     contents: Sequence[Buffer | FileRegion | None]
     """None for what cannot be read: then its partition is out of service already."""
