@@ -93,7 +93,7 @@ class CountedNode:
             name = getattr(argument, "__qualname__", repr(argument))
         else:
             return
-        self._calls[f"{frame.f_globals['__name__']}: {name}"] += 1
+        self._calls[f"{frame.f_globals.get('__name__', '')}: {name}"] += 1
 
 
 @contextmanager

@@ -64,7 +64,6 @@ class ShareFetch:
         "_is_expired",
         "_member_id",
         "_new",
-        "_replicas",
         "_shares",
         "_terms",
         "_then",
@@ -91,7 +90,6 @@ class ShareFetch:
         self._terms = terms
         self._then = then
         self._shares: dict[LedShare, None] = {}
-        self._replicas: dict[Replica, None] = {}
         self._new: set[LedShare] = set()
         """What this fetch is the first to ask for, until it has looked at it in vain."""
         self.passed_over: set[SharedPartition] = set()
@@ -105,24 +103,32 @@ class ShareFetch:
         """Get what there is, or wait for it."""
         self._call.on_close = self._leave
         self._broker.parking.park(self, self._terms.until)
-        self._look()
-
-    def wake(self, replica: Replica) -> None:  # noqa: ARG002 - all are looked at
-        """Take note that a log has more."""
-        self._broker.parking.wake(self)
+        self._attempt(self._look)
 
     def share_changed(self) -> None:
-        """Take note that something was released."""
+        """Take note that there may be something now."""
         self._broker.parking.wake(self)
 
     def look_again(self) -> None:
         """Go on if there is something now."""
-        self._call.attempt(self._look)
+        self._attempt(self._look)
 
     def expire(self) -> None:
         """Go on with what there is: its time is up, or the broker's."""
         self._is_expired = True
-        self._call.attempt(self._look)
+        self._attempt(self._look)
+
+    def _attempt(self, do: Callable[[], None]) -> None:
+        """Do what may fail: a fetch that has failed must not stand in the way of others."""
+
+        def attempted() -> None:
+            try:
+                do()
+            except BaseException:
+                self._finish()
+                raise
+
+        self._call.attempt(attempted)
 
     def _leave(self) -> None:
         self._finish()
@@ -132,8 +138,7 @@ class ShareFetch:
         self._call.on_close = None
         for share in self._shares:
             share.unwatch(self)
-        for replica in self._replicas:
-            replica.unwatch(self)
+            share.offer()
 
     @property
     def _is_late(self) -> bool:
@@ -148,7 +153,8 @@ class ShareFetch:
         try:
             reads = self._reads(led)
         except ColdShareError as error:
-            again = partial(self._call.attempt, self._look)
+            self._pass_on(led)
+            again = partial(self._attempt, self._look)
             self._broker.logs.warm(error.share.replica.partition, error.cold, again)
             return
         size = sum(found.read.extent.length for found in reads if found.read.extent is not None)
@@ -162,6 +168,13 @@ class ShareFetch:
                 # The first is not enough: look at all that are ready.
                 self._broker.parking.wake(self)
             self._new = new
+            if reads or self._room <= 0:
+                self._pass_on(led)
+
+    def _pass_on(self, led: Sequence[LedShare]) -> None:
+        """Let the next fetch look at what this one leaves: it may be content with less."""
+        for share in led:
+            share.pass_on(self)
 
     def _lead(self) -> tuple[list[LedShare], list[ForMember]]:
         led: list[LedShare] = []
@@ -184,9 +197,6 @@ class ShareFetch:
                 share.watch(self)
                 if is_new:
                     self._new.add(share)
-            if replica not in self._replicas:
-                self._replicas[replica] = None
-                replica.watch(self)
             led.append(share)
         return led, errors
 
@@ -196,9 +206,14 @@ class ShareFetch:
             raise ReplicaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
         return self._broker.replicas.find_leader((topic.name, index))
 
+    @property
+    def _room(self) -> int:
+        """How much may be read for this client, zero or less while others are served."""
+        room: int = self._call.room
+        return min(room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
+
     def _reads(self, led: Sequence[LedShare]) -> list[ShareRead]:
-        room = min(self._call.room, BYTES_OUT_MAX - self._broker.fetch_bytes_out)
-        left = max(0, min(self._terms.bytes_max, room))
+        left = min(self._terms.bytes_max, self._room)
         ready = [share for share in led if share.partition is not None]
         reads = []
         # As in Kafka, of the partitions that a fetch is the first to ask for, it gets the first
@@ -235,7 +250,7 @@ class ShareFetch:
         def loaded(outcome: LoadedPieces) -> None:
             for found in reads:
                 found.share.is_read = False
-            self._call.attempt(partial(self._loaded, reads, errors, size, outcome))
+            self._attempt(partial(self._loaded, reads, errors, size, outcome))
 
         self._broker.logs.load(pieces, loaded)
 
@@ -251,7 +266,7 @@ class ShareFetch:
             # The peer went meanwhile: it gets nothing, and others that waited may have it.
             release()
             for found in reads:
-                found.share.wake()
+                found.share.offer()
             return
         try:
             fetched = self._acquire(reads, loaded.contents)
@@ -274,7 +289,7 @@ class ShareFetch:
         for found, data in zip(reads, contents, strict=True):
             share = found.share
             if data is None or left <= 0 or not share.is_current:
-                share.wake()
+                share.offer()
                 continue
             content = open_content(found, data)
             acquired = found.partition.acquire(

@@ -67,6 +67,7 @@ class LedShare:
         self._timer: Timer | None = None
         self._timer_at = 0.0
         self._is_dropped = False
+        replica.watch(self)
         persist(broker, key, ReadState(key, replica.leader_epoch), self._loaded)
 
     @property
@@ -132,11 +133,11 @@ class LedShare:
         if log is not None:
             self.partition.log_begins_at(log.log_start)
         self._bury()
-        self.wake()
+        self._wake_all()
 
     def _fail(self, refusal: Refusal) -> None:
         self.error = _seen(refusal)
-        self.wake()
+        self._wake_all()
 
     # Waiting.
 
@@ -154,11 +155,36 @@ class LedShare:
         partition, log = self.partition, self.replica.log
         return partition is None or log is None or partition.next_fetch_offset < log.high_watermark
 
-    def wake(self) -> None:
-        """Have the fetches that wait look again, unless there is nothing to find."""
-        if self.may_have_records:
-            for watcher in self._watchers:
-                watcher.share_changed()
+    def wake(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
+        """Offer what is committed from now on; the log may be led no more as well."""
+        self.offer()
+
+    def offer(self) -> None:
+        """Have the fetch that waits longest look again, unless there is nothing to find.
+
+        One is enough: it offers what it leaves when it is answered, or passes all of it on.
+        """
+        if not self._watchers or not self.may_have_records:
+            return
+        if self.partition is None or not self.is_current:
+            self._wake_all()
+        else:
+            next(iter(self._watchers)).share_changed()
+
+    def pass_on(self, watcher: Watcher) -> None:
+        """Have the fetch look that waits behind one that leaves records where they are."""
+        if len(self._watchers) > 1 and self.may_have_records:
+            behind = iter(self._watchers)
+            for each in behind:
+                if each is watcher:
+                    break
+            following = next(behind, None)
+            if following is not None:
+                following.share_changed()
+
+    def _wake_all(self) -> None:
+        for watcher in self._watchers:
+            watcher.share_changed()
 
     # Changing.
 
@@ -187,7 +213,6 @@ class LedShare:
     def changed(self) -> None:
         """Something was acquired: there are locks to be watched."""
         self._set_timer()
-        self.wake()
 
     def _store(self, write: StateWrite | None, then: AcknowledgeDone) -> None:
         self._set_timer()
@@ -213,7 +238,7 @@ class LedShare:
             self.drop()
         self._set_timer()
         self._bury()
-        self.wake()
+        self.offer()
         then(None if refusal is None else _seen(refusal))
 
     def drop(self) -> None:
@@ -222,7 +247,10 @@ class LedShare:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self.replica.unwatch(self)
         self._dropped(self)
+        # They may lead it anew.
+        self._wake_all()
 
     # Locks.
 
@@ -243,7 +271,7 @@ class LedShare:
         write = self.partition.expire(self.limits(), now)
         self._store(write, _ignored)
         self._bury()
-        self.wake()
+        self.offer()
 
     # Dead letters.
 
@@ -263,7 +291,7 @@ class LedShare:
     def _buried(self, batch: StateBatch) -> None:
         assert self.partition is not None, "it is open"
         self._store(self.partition.died(batch), _ignored)
-        self.wake()
+        self.offer()
 
 
 def _seen(refusal: Refusal) -> Refusal:
