@@ -35,7 +35,7 @@ class TransactionalAppend(AppendRequest):
     answers in the order in which it was asked.
     """
 
-    __slots__ = ("_errors", "_transactional_id", "_was_asked")
+    __slots__ = ("_errors", "_lent", "_owned", "_transactional_id", "_was_asked")
 
     def __init__(self, broker: Broker, call: Call, produce: Produce) -> None:
         super().__init__(broker, call, produce)
@@ -44,6 +44,10 @@ class TransactionalAppend(AppendRequest):
         self._errors: Mapping[TopicPartition, ErrorCode] = {}
         """Why the coordinator does not want records in a partition."""
         self._was_asked = False
+        self._lent: memoryview | None = None
+        """The request in the connection's buffer, while that stays as it is."""
+        self._owned: bytearray | None = None
+        """The request by itself, once it has to wait for the answer."""
 
     def begin(self, data: memoryview, frame: Frame) -> None:
         """Append, at once or when the coordinator has answered."""
@@ -63,7 +67,7 @@ class TransactionalAppend(AppendRequest):
             self.append(data)
             self.settle()
         else:
-            self._ask(producers.pop(), unknown, _own(data, frame))
+            self._ask(producers.pop(), unknown, data, frame)
 
     @property
     def _adds(self) -> bool:
@@ -100,7 +104,11 @@ class TransactionalAppend(AppendRequest):
             )
 
     def _ask(
-        self, producer: ProducerIdentity, unknown: Mapping[TopicPartition, Batch], owned: bytearray
+        self,
+        producer: ProducerIdentity,
+        unknown: Mapping[TopicPartition, Batch],
+        data: memoryview,
+        frame: Frame,
     ) -> None:
         transactions = self._broker.coordinators.transactions
         for partition, batch in unknown.items():
@@ -113,13 +121,24 @@ class TransactionalAppend(AppendRequest):
             )
         else:
             command = VerifyPartitions(self._transactional_id, producer, unknown.keys())
+        self._lent = data
         transactions.admit(
-            command,
-            lambda errors: self._call.attempt(partial(self._answered, owned, errors)),
+            command, lambda errors: self._call.attempt(partial(self._answered, errors))
         )
+        if self._lent is not None:
+            self._lent = None
+            self._owned = _own(data, frame)
 
-    def _answered(self, owned: bytearray, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+    def _answered(self, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         self._errors = errors
+        if self._lent is not None:
+            # At once: a coordinator that has recorded nothing new has nothing to wait for.
+            data, self._lent = self._lent, None
+            self.append(data)
+            self.settle()
+            return
+        owned = self._owned
+        assert owned is not None, "it waited"
         (frame,), _ = _SPLITTER.split(owned, 0, len(owned), frame_bytes_max=len(owned))
         self._topics = last_of_each(parse_produce(owned, frame).topics)
         self.append(memoryview(owned))

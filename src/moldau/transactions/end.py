@@ -4,8 +4,6 @@ The decision is recorded first (Prepare). When that is committed, each partition
 when all have one, Complete is recorded. A coordinator that restarts in between goes on from there.
 """
 
-from dataclasses import replace
-
 from moldau.coordination.command import DONE, Answer, Done, Ticket
 from moldau.coordination.decision import Decision
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
@@ -168,8 +166,9 @@ def _prepared(
         epoch = ProducerEpoch(min(epoch + 1, EPOCH_MAX))
     has_begun = known.state is TransactionState.ONGOING
     state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
-    return replace(
-        known.to(state, now.wall_ms),
+    return known.to(
+        state,
+        now.wall_ms,
         producer_epoch=epoch,
         next_producer_id=next_id,
         next_producer_epoch=next_epoch,

@@ -2,7 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.kernel.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -70,18 +70,22 @@ class Transaction:
         """Whether it never times out."""
         return self.timeout_ms == NEVER_MS
 
-    def to(self, state: TransactionState, now_ms: int) -> "Transaction":
-        """Return what follows, in another state or still in the same."""
+    def to(self, state: TransactionState, now_ms: int, **changes: Any) -> "Transaction":
+        """Return what follows, in another state or still in the same, with other changes."""
         assert self.state in PREVIOUS[state], f"{self.state.shown} is followed by {state.shown}"
-        return replace(self, state=state, update_ms=now_ms, previous_producer_id=self.producer_id)
+        previous = self.producer_id
+        return replace(
+            self, state=state, update_ms=now_ms, previous_producer_id=previous, **changes
+        )
 
     def begun_with(
         self, partitions: AbstractSet[TopicPartition], client_version: int, now_ms: int
     ) -> "Transaction":
         """Return the transaction with more partitions; it begins with the first."""
         is_ongoing = self.state is TransactionState.ONGOING
-        return replace(
-            self.to(TransactionState.ONGOING, now_ms),
+        return self.to(
+            TransactionState.ONGOING,
+            now_ms,
             partitions=self.partitions | partitions,
             start_ms=self.start_ms if is_ongoing else now_ms,
             client_version=client_version,
@@ -98,8 +102,9 @@ class Transaction:
         if self.next_producer_id != NO_PRODUCER:
             producer_id, epoch = self.next_producer_id, self.next_producer_epoch
             epoch = ProducerEpoch(0) if epoch == NO_EPOCH else epoch
-        return replace(
-            self.to(state, now_ms),
+        return self.to(
+            state,
+            now_ms,
             producer_id=producer_id,
             producer_epoch=epoch,
             partitions=frozenset(),
