@@ -1,7 +1,7 @@
 """Sync rounds: the threads that sync one log directory, and their way back to the event loop."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
@@ -10,6 +10,7 @@ from typing import Protocol
 
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError, DiskFullError, DiskMissingError
 from moldau.log.sync_round import SyncRound
+from moldau.runtime.environment import QuickSyncs
 
 # Syncs of different files share the file system's journal commits when they run at once: 64 files
 # on ext4 took 21 ms one after the other, 10 ms by four threads, 7 ms by eight, 6 ms by sixteen.
@@ -33,16 +34,6 @@ class SyncSource(Protocol):
 
     def failed(self, error: DiskError, /) -> None:
         """Writes are lost: nothing in the directory may be acknowledged any more."""
-
-
-class QuickSyncs(Protocol):
-    """Syncs files that are at hand without the pool's threads."""
-
-    def try_begin(self, paths: Sequence[str], then: Callable[[DiskError | None], None], /) -> bool:
-        """Sync files, and call on the event loop then; decline, with False, if that may block."""
-
-    def close(self) -> None:
-        """Wait for the syncs that run."""
 
 
 class SyncPool:
