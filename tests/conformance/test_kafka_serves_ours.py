@@ -18,10 +18,10 @@ from moldau.protocol.messages.produce import (
     TopicProduceData,
 )
 from moldau.records.compression import Codec
+from moldau.simulation.laws.log import check_log, check_producers
 from tests.conformance.apache_kafka import ApacheKafka, apache_kafka
 from tests.conformance.log_reading import consume, open_log, produce
 from tests.conformance.sample_log import IDEMPOTENT, SampleBatch, SampleLog
-from tests.laws.log import check_log, check_producers
 
 TOPIC = "orders"
 CONFIGS = {

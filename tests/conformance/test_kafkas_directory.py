@@ -13,9 +13,9 @@ from moldau.log.checkpoints import CLEANED_OFFSETS, parse_offsets
 from moldau.log.config import LogConfig
 from moldau.log.producer_snapshots import decode_snapshot
 from moldau.runtime.disk import FileDisk
+from moldau.simulation.laws.log import check_log, check_producers
 from tests.conformance.apache_kafka import ApacheKafka, apache_kafka
 from tests.conformance.log_reading import KafkaView, consume, open_log, produce
-from tests.laws.log import check_log, check_producers
 from tests.unit.log.logs import TestLog
 
 SEGMENTS = {"internal.segment.bytes": "16000", "index.interval.bytes": "500"}

@@ -15,8 +15,8 @@ from moldau.log.extents import Isolation
 from moldau.records.batch import read_records
 from moldau.runtime.free_space import Thresholds
 from moldau.runtime.log_store import LogStore, StoreSettings
+from moldau.simulation.laws.log import check_log
 from tests.integration.faults import FailingVolume, SmallVolume
-from tests.laws.log import check_log
 from tests.stores import DEADLINE_SECONDS, TOPIC_ID, Broker, add, append, batch_of, open_store
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)

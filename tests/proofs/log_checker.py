@@ -17,7 +17,7 @@ from moldau.kernel.ids import TopicPartition
 from moldau.log.partition import PartitionLog
 from moldau.records.batch import read_records
 from moldau.runtime.log_store import LogStore
-from tests.laws.log import check_log, check_producers, stored_batches
+from moldau.simulation.laws.log import check_log, check_producers, stored_batches
 from tests.proofs.log_workload import CONFIGS, SEGMENT_BYTES
 from tests.stores import Broker, make_context
 

@@ -22,7 +22,7 @@ from moldau.log.errors import StorageFullError
 from moldau.records.batch import TRANSACTIONAL
 from moldau.records.control import build_end_transaction
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
-from tests.laws.log import (
+from moldau.simulation.laws.log import (
     check_committed_reads,
     check_log,
     check_producers,

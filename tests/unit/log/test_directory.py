@@ -19,7 +19,7 @@ from moldau.log.survey import claim, survey
 from moldau.records.batch import validate
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log
+from moldau.simulation.laws.log import check_log
 from tests.unit.log.logs import START_MS, batch_of, run
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

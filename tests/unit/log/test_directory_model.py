@@ -7,7 +7,7 @@ import pytest
 
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
-from tests.laws.log import check_log, stored_batches
+from moldau.simulation.laws.log import check_log, stored_batches
 from tests.unit.log.test_directory import Host
 
 SEEDS = int(os.environ.get("MOLDAU_DIRECTORY_SEEDS", "60"))

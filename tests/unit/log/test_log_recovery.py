@@ -16,7 +16,7 @@ from moldau.log.producer_snapshots import decode_snapshot
 from moldau.records.control import build_end_transaction
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log, check_producers
+from moldau.simulation.laws.log import check_log, check_producers
 from tests.unit.log.logs import DIRECTORY, TestLog, batch_of
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=300)

@@ -15,7 +15,7 @@ from moldau.log.producers import Origin
 from moldau.records.batch import validate
 from moldau.records.control import build_end_transaction
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
-from tests.laws.log import check_log, stored_batches
+from moldau.simulation.laws.log import check_log, stored_batches
 from tests.unit.log.logs import batch_of
 from tests.unit.log.test_directory import TOPIC_ID, Host
 

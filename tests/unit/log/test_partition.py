@@ -9,7 +9,7 @@ from moldau.log.errors import OffsetOutOfRangeError, StorageFullError, Unexpecte
 from moldau.log.extents import Isolation
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log, check_producers
+from moldau.simulation.laws.log import check_log, check_producers
 from tests.unit.log.batches import TRANSACTIONAL, marker_bytes
 from tests.unit.log.logs import DIRECTORY, START_MS, TestLog, batch_of
 

@@ -6,7 +6,7 @@ from moldau.log.config import LogConfig
 from moldau.log.errors import OffsetOutOfRangeError
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log
+from moldau.simulation.laws.log import check_log
 from tests.unit.log.logs import DIRECTORY, TestLog, batch_of
 
 SIZE = len(batch_of(3))

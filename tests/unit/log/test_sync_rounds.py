@@ -12,7 +12,7 @@ from moldau.kernel.ids import TopicPartition
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log
+from moldau.simulation.laws.log import check_log
 from tests.unit.log.test_directory import Host
 
 A, B, C = (TopicPartition(name, 0) for name in "abc")

@@ -19,7 +19,7 @@ from moldau.log.config import LogConfig
 from moldau.log.errors import DirectoryRefusedError, PartitionOfflineError
 from moldau.log.identity import MetaProperties
 from moldau.runtime.directory_lock import DirectoryInUseError
-from tests.laws.log import check_log, check_producers
+from moldau.simulation.laws.log import check_log, check_producers
 from tests.stores import TOPIC_ID, Broker, add, append, batch_of, open_store
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)

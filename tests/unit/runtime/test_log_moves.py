@@ -11,7 +11,7 @@ from moldau.log import move
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import PartitionOfflineError
 from moldau.runtime.log_store import LogStore
-from tests.laws.log import check_log, stored_bytes
+from moldau.simulation.laws.log import check_log, stored_bytes
 from tests.stores import DEADLINE_SECONDS, TOPIC_ID, Broker, add, append, batch_of, open_store
 from tests.unit.runtime.test_log_store import QUICK, scenario
 

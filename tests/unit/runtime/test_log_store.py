@@ -18,7 +18,7 @@ from moldau.runtime.disk import FileDisk
 from moldau.runtime.free_space import Space, Thresholds
 from moldau.runtime.log_store import LogStore, StoreSettings
 from moldau.runtime.open_files import Descriptor
-from tests.laws.log import check_log
+from moldau.simulation.laws.log import check_log
 from tests.stores import TOPIC_ID, Broker, add, append, batch_of, open_store
 
 P = [TopicPartition("t", number) for number in range(4)]

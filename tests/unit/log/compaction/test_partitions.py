@@ -12,7 +12,7 @@ from moldau.log.compaction.run import Compaction, CompactionLimits, Swap
 from moldau.log.config import LogConfig
 from moldau.records.compression import Codec
 from moldau.simulation.disk import SimulatedDisk
-from tests.laws.log import check_log
+from moldau.simulation.laws.log import check_log
 from tests.unit.log.logs import TestLog
 
 PARTITION = TopicPartition("orders", 0)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from moldau._native.producers import ProducerState
 from moldau._native.records import Batch, read_batches
 from moldau.kernel.disk import Disk
-from moldau.kernel.ids import Offset, Position
+from moldau.kernel.ids import LeaderEpoch, Offset, Position
 from moldau.log.extents import Isolation
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.partition import PartitionLog
@@ -54,11 +54,10 @@ def check_log(log: PartitionLog, disk: Disk) -> None:
 def _check_epochs(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) -> None:
     rebuilt = LeaderEpochs()
     for _, batch, _ in stored:
-        rebuilt.assign(batch.leader_epoch, batch.base_offset)
+        rebuilt.assign(LeaderEpoch(batch.leader_epoch), Offset(batch.base_offset))
     rebuilt.truncate_from_start(log.log_start)
-    for epoch in {
-        batch.leader_epoch for _, batch, _ in stored if batch.base_offset >= log.log_start
-    }:
+    kept = (batch for _, batch, _ in stored if batch.base_offset >= log.log_start)
+    for epoch in dict.fromkeys(LeaderEpoch(batch.leader_epoch) for batch in kept):
         expected = rebuilt.end_offset_for(epoch, log.written_offset)
         found = log.end_offset_for(epoch)
         # Compaction may have removed the first batches of the next epoch.
@@ -71,7 +70,7 @@ def _check_reads(log: PartitionLog, stored: list[tuple[Segment, Batch, bytes]]) 
     visible = [(s, b) for s, b, _ in stored if b.last_offset < log.high_watermark]
     offsets = {log.log_start, log.high_watermark}
     for _, batch in visible[:: max(1, len(visible) // 16)]:
-        offsets |= {batch.base_offset, batch.last_offset, batch.last_offset + 1}
+        offsets |= set(map(Offset, (batch.base_offset, batch.last_offset, batch.last_offset + 1)))
     for offset in sorted(offsets):
         if not log.log_start <= offset <= log.high_watermark:
             continue
