@@ -1,0 +1,71 @@
+"""The laws that a node's logs and coordinators obey, step by step and over restarts."""
+
+from collections.abc import Callable
+from typing import Final
+
+from moldau.broker.internal_topics import OFFSETS, TRANSACTION_STATE
+from moldau.kernel.disk import Disk
+from moldau.kernel.ids import TopicId
+from moldau.replication.replica import Replica
+from moldau.runtime.node import Node
+from moldau.simulation.laws.committed import CommittedLog, ReadFile, RecordsLaw
+from moldau.simulation.laws.coordinated import PartitionOwners, TransactionStates
+from moldau.simulation.laws.log import check_log
+
+RECORDS_LAWS: Final[dict[str, Callable[[], RecordsLaw]]] = {
+    OFFSETS: PartitionOwners,
+    TRANSACTION_STATE: TransactionStates,
+}
+"""By topic, what is checked about the records of each of its partitions."""
+
+
+PartitionKey = tuple[TopicId, int]
+"""A partition, told apart from one of the same name that was deleted."""
+
+
+class NodeLaws:
+    """Follows one node from incarnation to incarnation."""
+
+    def __init__(self, look: Callable[[Disk], ReadFile]) -> None:
+        """Take what reads the files of a disk without leaving a trace."""
+        self._look = look
+        self._logs: dict[PartitionKey, CommittedLog] = {}
+        self._seen: dict[PartitionKey, tuple[int, int]] = {}
+
+    def check_step(self, node: Node) -> None:
+        """Check what has changed since the last step."""
+        for replica in node.broker.replicas:
+            log = replica.log
+            if log is None:
+                continue
+            key = replica.topic_id, replica.partition.partition
+            seen = log.high_watermark, log.log_start
+            if self._seen.get(key) != seen:
+                self._seen[key] = seen
+                self._committed(replica).follow(log, self._read_file(node, replica))
+
+    def check_whole(self, node: Node) -> None:
+        """Check everything that a node has; nothing may be staged."""
+        for replica in node.broker.replicas:
+            log = replica.log
+            if log is not None:
+                self._committed(replica).check_whole(log, self._read_file(node, replica))
+                check_log(log, node.logs.place_of(replica.partition).waiting)
+
+    def forget_committed(self) -> None:
+        """Forget what was committed: with durability=page-cache a power loss may take it."""
+        self._logs.clear()
+        self._seen.clear()
+
+    def _read_file(self, node: Node, replica: Replica) -> ReadFile:
+        return self._look(node.logs.place_of(replica.partition).disk)
+
+    def _committed(self, replica: Replica) -> CommittedLog:
+        partition = replica.partition
+        key = replica.topic_id, partition.partition
+        committed = self._logs.get(key)
+        if committed is None:
+            law = RECORDS_LAWS.get(partition.topic)
+            committed = CommittedLog(partition, None if law is None else law())
+            self._logs[key] = committed
+        return committed
