@@ -16,9 +16,7 @@ class MachineClock:
     Both drift together. The monotonic clock never goes back while the machine runs.
     """
 
-    def __init__(
-        self, scheduler: Scheduler, *, offset_ms: int = 0, drift_ppm: float = 0.0
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, *, offset_ms: int = 0, drift_ppm: float = 0.0) -> None:
         self._scheduler = scheduler
         self._rate = 1 + drift_ppm * 1e-6
         self._anchor_ns = scheduler.now

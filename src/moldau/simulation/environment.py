@@ -18,6 +18,7 @@ from moldau.simulation.virtual_socket import VirtualSocket
 
 if TYPE_CHECKING:
     from moldau.simulation.machine import Process
+    from moldau.simulation.network import VirtualListener
 
 LONG_STEP_RATE = 0.02
 """How many steps of long work take longer than a turn should."""
@@ -120,9 +121,9 @@ class SimulatedEnvironment:
         """Listen on a host's addresses, all on one port, 0 for any; `OSError`."""
         process = self._process
         network = process.machine.world.network
-        if host not in ("", "0.0.0.0", "::"):  # noqa: S104 - no real address
-            if network.resolve(host, process.host) is not process.host:
-                raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        is_any = host in ("", "0.0.0.0", "::")
+        if not is_any and network.resolve(host, process.host) is not process.host:
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
         listener = network.listen(process, port, backlog)
         return [SimulatedListeningSocket(process, listener)]
 
@@ -142,9 +143,7 @@ class SimulatedEnvironment:
         await transport.begin(protocol)
         return transport
 
-    def file_sender(
-        self, transport: asyncio.Transport, gone: Callable[[], None], fail: Callable[[], None]
-    ) -> Any:
+    def file_sender(self, *_: object) -> Any:
         """Refuse: a world's disks have no descriptors, so nothing is sent from them."""
         raise AssertionError("disks of a world have no open files")
 
@@ -166,7 +165,7 @@ class SimulatedLock:
 class SimulatedListeningSocket:
     """An address that clients dial."""
 
-    def __init__(self, process: "Process", listener: Any) -> None:
+    def __init__(self, process: "Process", listener: "VirtualListener") -> None:
         self._process = process
         self._listener = listener
         self.port: int = listener.port

@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from moldau.simulation.clock import MachineClock
 from moldau.simulation.scheduler import MICROSECOND, MILLISECOND, Scheduler
 from moldau.simulation.trace import Trace
 
 Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 
 RESOLUTION_SECONDS: Final = 1e-9
 CANCELLED_TIMERS_MAX: Final = 100
@@ -122,7 +123,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)  # noqa: SLF001 - as asyncio's own loops do
         try:
             for task in sorted(tasks, key=lambda each: each.number):
-                task._log_destroy_pending = False  # noqa: SLF001 - as asyncio's gather does
+                # As asyncio's gather does it.
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
                 _close(task.get_coro())
         finally:
             events._set_running_loop(None)  # noqa: SLF001
@@ -155,7 +157,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # Callbacks.
 
     def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
     ) -> asyncio.Handle:
         """Have something called in the next turn."""
         handle = asyncio.Handle(callback, args, self, context)
@@ -166,7 +171,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return handle
 
     def call_soon_threadsafe(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
     ) -> asyncio.Handle:
         """Have something called in the next turn; there is one thread in the world."""
         return self.call_soon(callback, *args, context=context)
@@ -174,8 +182,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_later(
         self,
         delay: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Have something called after so many seconds."""
@@ -184,8 +192,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Have something called when the monotonic clock shows a reading."""
@@ -193,7 +201,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if not self._is_revoked:
             self._number += 1
             heappush(self._timers, (when, self._random(), self._number, timer))
-            timer._scheduled = True  # noqa: SLF001 - then it tells when it is cancelled
+            # Then it tells when it is cancelled.
+            timer._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001
             if not self._is_turning:
                 self._wake(self._clock.time_of(when))
         return timer
@@ -201,9 +210,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _timer_handle_cancelled(self, _timer: asyncio.TimerHandle) -> None:
         """Forget cancelled timers when they are many."""
         self._cancelled_timers += 1
-        if (
-            self._cancelled_timers > CANCELLED_TIMERS_MAX
-            and self._cancelled_timers * 2 > len(self._timers)
+        if self._cancelled_timers > CANCELLED_TIMERS_MAX and self._cancelled_timers * 2 > len(
+            self._timers
         ):
             self._timers = [each for each in self._timers if not each[3].cancelled()]
             heapify(self._timers)
@@ -230,13 +238,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             number, coro, loop=self, name=name or f"Task-{number}", context=context
         )
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: object, func: Callable[[*Arguments], Result], *args: *Arguments
+    ) -> asyncio.Future[Result]:
         """Refuse: threads come from the environment."""
         raise NotImplementedError(f"threads come from the environment, not the loop: {func}")
 
     # Connections.
 
-    async def create_connection(  # type: ignore[override]
+    async def create_connection(
         self,
         protocol_factory: Callable[[], asyncio.BaseProtocol],
         host: str,
@@ -290,7 +300,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         due = self.time() + RESOLUTION_SECONDS
         while timers and timers[0][0] <= due:
             timer = heappop(timers)[3]
-            timer._scheduled = False  # noqa: SLF001 - as asyncio's own loops do
+            timer._scheduled = False  # type: ignore[attr-defined]  # noqa: SLF001
             if not timer.cancelled():
                 ready.append(timer)
             else:
@@ -306,7 +316,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._wake(self._busy_until)
         else:
             while timers and timers[0][3].cancelled():
-                heappop(timers)[3]._scheduled = False  # noqa: SLF001
+                heappop(timers)
                 self._cancelled_timers -= 1
             if timers:
                 self._wake(self._clock.time_of(timers[0][0]))
@@ -321,7 +331,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         try:
             for _ in range(count):
                 handle = ready.popleft()
-                if not handle._cancelled:  # type: ignore[attr-defined]  # noqa: SLF001
+                if not handle._cancelled:  # noqa: SLF001
                     handle._run()  # noqa: SLF001 - as asyncio's own loops do
                 if self._is_revoked:
                     break

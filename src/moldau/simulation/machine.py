@@ -11,18 +11,18 @@ from moldau.simulation.clock import MachineClock
 from moldau.simulation.disk import SimulatedDisk
 from moldau.simulation.environment import SimulatedEnvironment
 from moldau.simulation.loop import SimulatedLoop
-from moldau.simulation.network import NetworkHost, VirtualListener
 from moldau.simulation.scheduler import SECOND
 from moldau.simulation.transport import SimulatedTransport
 from moldau.simulation.virtual_socket import VirtualSocket
 
 if TYPE_CHECKING:
+    from moldau.simulation.network import NetworkHost, VirtualListener
     from moldau.simulation.world import World
 
 BOOT_READING_MAX: Final = 1e6
 """The monotonic clock begins anywhere up to this: its readings mean nothing between boots."""
 
-Program = Callable[[], Coroutine[Any, Any, Any]]
+Main = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class ProcessState(Enum):
@@ -36,7 +36,7 @@ class ProcessState(Enum):
     """It was killed, or its machine has lost power."""
 
 
-class Machine:
+class SimulatedMachine:
     """A host with disks and clocks, which outlive the processes on it."""
 
     def __init__(self, world: "World", name: str) -> None:
@@ -69,7 +69,7 @@ class Machine:
             found = self.disks[root] = SimulatedDisk(self._random.getrandbits(64))
         return found
 
-    def start(self, program: Program, *, name: str = "") -> "Process":
+    def start(self, program: Main, *, name: str = "") -> "Process":
         """Start a process, which runs `program` on a loop of its own until that returns."""
         return self._start(Process(self, self._name(name)), program)
 
@@ -113,7 +113,7 @@ class Machine:
         self._starts += 1
         return f"{self.name}/{name or self._starts}"
 
-    def _start(self, process: "Process", program: Program) -> "Process":
+    def _start(self, process: "Process", program: Main) -> "Process":
         if not self.host.is_up:
             raise RuntimeError(f"{self.name} has no power")
         self.processes.append(process)
@@ -124,7 +124,7 @@ class Machine:
 class Process:
     """A process on a machine: a loop, threads, sockets, and what it has of the disks."""
 
-    def __init__(self, machine: Machine, name: str) -> None:
+    def __init__(self, machine: SimulatedMachine, name: str) -> None:
         world = machine.world
         self.machine = machine
         self.name = name
@@ -141,7 +141,9 @@ class Process:
         self.sockets: dict[VirtualSocket, None] = {}
         self.listeners: dict[VirtualListener, None] = {}
         self.reports: list[Callable[[], object]] | None = None
-        self.loop = SimulatedLoop(
+        self._task: asyncio.Task[Any] | None = None
+        # What is abstract raises: signals, subprocesses, and all that needs sockets of the system.
+        self.loop = SimulatedLoop(  # type: ignore[abstract]
             name, world.scheduler, machine.clock, self.random, world.trace, self._violate
         )
         self.environment = self.loop.environment = SimulatedEnvironment(self)
@@ -166,7 +168,7 @@ class Process:
         """When devices work again that hang."""
         return self.machine.device_free_ns
 
-    def begin(self, program: Program) -> None:
+    def begin(self, program: Main) -> None:
         """Run a program from the next turn of the loop on."""
         self.trace.note(self.name, "start")
         self.loop.call_soon(self._begin, program)
@@ -191,7 +193,7 @@ class Process:
             self.loop.resume()
 
     def revoke(self, *, is_told: bool = True) -> None:
-        """Take disk, network and callbacks from it; its peers are told unless the power has gone."""
+        """Take disk, network and callbacks from it; its system tells its peers if it can."""
         if self.loop.is_revoked:
             return
         self.trace.note(self.name, "end")
@@ -219,16 +221,16 @@ class Process:
 
         return SimulatedTransport(self.loop, socket, network.random, gone)
 
-    def _begin(self, program: Program) -> None:
-        self.loop.create_task(self._main(program), name="main").add_done_callback(self._ended)
+    def _begin(self, program: Main) -> None:
+        self._task = self.loop.create_task(self._main(program), name="main")
+        self._task.add_done_callback(self._ended)
 
-    async def _main(self, program: Program) -> Any:
+    async def _main(self, program: Main) -> Any:
         """Run the program, and cancel what it leaves behind, as asyncio.run does."""
         try:
             return await program()
         finally:
-            ours = asyncio.current_task()
-            left = [task for task in asyncio.all_tasks(self.loop) if task is not ours]
+            left = [task for task in asyncio.all_tasks(self.loop) if task is not self._task]
             left.sort(key=hash)
             for task in left:
                 task.cancel()
@@ -260,7 +262,7 @@ class Process:
 class NodeProcess(Process):
     """A node as it ships, run as `moldau start` runs it."""
 
-    def __init__(self, machine: Machine, name: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, machine: SimulatedMachine, name: str, settings: Mapping[str, str]) -> None:
         super().__init__(machine, name)
         self.settings = dict(settings)
         self.node: Node | None = None

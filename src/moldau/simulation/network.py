@@ -207,16 +207,19 @@ class Network:
         """Return a socket that is connected to another host; `OSError`."""
         dial = _Dial(self, owner, self.resolve(name, owner.host), port)
         try:
-            return await dial.answered
+            socket: VirtualSocket = await dial.answered
         except BaseException:
             dial.give_up()
             raise
+        return socket
 
 
 class _Dial:
     """A client's attempt to connect, until it is answered."""
 
-    def __init__(self, network: Network, owner: SocketOwner, target: NetworkHost, port: int) -> None:
+    def __init__(
+        self, network: Network, owner: SocketOwner, target: NetworkHost, port: int
+    ) -> None:
         self._network = network
         self._owner = owner
         self._target = target

@@ -9,7 +9,6 @@ from moldau.kernel.disk import Buffer, DiskError
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
 from moldau.simulation.trace import Trace
 
-
 Result = TypeVar("Result")
 
 
@@ -117,7 +116,9 @@ class ProcessDisk:
         """Return how much of the capacity is left; without one, plenty."""
         return self._disk.free_bytes()
 
-    def _do(self, kind: str, detail: str, operation: Callable[..., Result], *args: object) -> Result:
+    def _do(
+        self, kind: str, detail: str, operation: Callable[..., Result], *args: object
+    ) -> Result:
         owner = self._owner
         if owner.is_revoked:
             raise ProcessGoneError

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
-from typing import Final, TypeAlias, TypeVarTuple, Unpack
+from typing import Final, TypeAlias, TypeVarTuple
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -48,16 +48,14 @@ class Scheduler:
     def at(
         self,
         time_ns: int,
-        do: Callable[[Unpack[Arguments]], object],
-        *args: Unpack[Arguments],
+        do: Callable[[*Arguments], object],
+        *args: *Arguments,
     ) -> None:
         """Have something done at a time, at once if that is past."""
         self._number += 1
         heappush(self._heap, (max(time_ns, self.now), self._tie(), self._number, do, args))
 
-    def after(
-        self, wait_ns: int, do: Callable[[Unpack[Arguments]], object], *args: Unpack[Arguments]
-    ) -> None:
+    def after(self, wait_ns: int, do: Callable[[*Arguments], object], *args: *Arguments) -> None:
         """Have something done after a while."""
         self.at(self.now + wait_ns, do, *args)
 

@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from moldau.simulation.disk import PowerLostError
 from moldau.simulation.loop import SimulatedLoop
@@ -177,36 +178,25 @@ class _Answering:
     """A call whose result the loop's future gets."""
 
     def __init__(
-        self, owner: ThreadOwner, call: Callable[[], Result], future: "asyncio.Future[Result]"
+        self, owner: ThreadOwner, call: Callable[[], Any], future: "asyncio.Future[Any]"
     ) -> None:
         self._owner = owner
         self._make = call
-        self._future: asyncio.Future[Result] = future
+        self._future = future
 
     def __call__(self) -> None:
         assert self._owner.reports is not None, "a thread runs it"
         try:
             result = self._make()
-        except Exception as error:  # noqa: BLE001 - whoever waits for the future gets it
-            self._owner.reports.append(_Report(self._future, None, error))
+        except Exception as error:  # noqa: BLE001 - the future has it
+            self._owner.reports.append(partial(self._fail, error))
         else:
-            self._owner.reports.append(_Report(self._future, result, None))
+            self._owner.reports.append(partial(self._answer, result))
 
+    def _answer(self, result: object) -> None:
+        if not self._future.done():
+            self._future.set_result(result)
 
-class _Report:
-    """How a call has ended, on its way to the loop."""
-
-    def __init__(
-        self, future: "asyncio.Future[Result]", result: Result | None, error: Exception | None
-    ) -> None:
-        self._future = future
-        self._result = result
-        self._error = error
-
-    def __call__(self) -> None:
-        if self._future.done():
-            return
-        if self._error is not None:
-            self._future.set_exception(self._error)
-        else:
-            self._future.set_result(self._result)
+    def _fail(self, error: Exception) -> None:
+        if not self._future.done():
+            self._future.set_exception(error)

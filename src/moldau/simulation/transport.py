@@ -43,7 +43,7 @@ class SimulatedTransport(asyncio.Transport):
         self._held_bytes = 0
         self._high, self._low = HIGH_WATER_BYTES, HIGH_WATER_BYTES // 4
         self._is_protocol_paused = False
-        self._is_reading = False
+        self._is_reading = True
         self._is_read_due = False
         self._is_flush_due = False
         self._is_closing = False
@@ -62,7 +62,7 @@ class SimulatedTransport(asyncio.Transport):
 
     def _begin_reading(self) -> None:
         self._socket.readable = self._look
-        self.resume_reading()
+        self._look()
 
     # What a protocol asks.
 
@@ -143,10 +143,14 @@ class SimulatedTransport(asyncio.Transport):
         short = self._random() < SHORT_READ_RATE
         if not self._is_buffered:
             limit = 1 + int(self._random() * 100) if short else READ_BYTES
-            cast("asyncio.Protocol", self._protocol).data_received(socket.read(limit))
+            pieces = []
+            while limit and socket.received:
+                pieces.append(socket.read(limit))
+                limit -= len(pieces[-1])
+            cast("asyncio.Protocol", self._protocol).data_received(b"".join(pieces))
             return
         protocol = cast("asyncio.BufferedProtocol", self._protocol)
-        with memoryview(protocol.get_buffer(-1)) as buffer:  # type: ignore[arg-type]
+        with memoryview(protocol.get_buffer(-1)) as buffer:
             limit = size = len(buffer)
             if not size:
                 raise RuntimeError("get_buffer() returned an empty buffer")

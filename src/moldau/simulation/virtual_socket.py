@@ -23,7 +23,7 @@ SILENCE_NS_MAX: Final = 900 * SECOND
 
 FIN: Final = b""
 RESET: Final = None
-Segment: TypeAlias = bytes | None
+WireSegment: TypeAlias = bytes | None
 """Bytes, the end of them, or a reset."""
 
 
@@ -122,7 +122,7 @@ class VirtualSocket:
         self.is_forgotten = True
         self.out.stop()
 
-    def arrived(self, segment: Segment) -> None:
+    def arrived(self, segment: WireSegment) -> None:
         """Take what has come over the network."""
         if self.is_forgotten or self.is_closed or self.error is not None:
             if segment:
@@ -165,7 +165,7 @@ class Pipe:
         self._held = 0
         self._arrives_ns = 0
         self._is_stopped = False
-        self._stuck: deque[Segment] = deque()
+        self._stuck: deque[WireSegment] = deque()
         self._retry_ns = RETRY_NS
         self._stuck_since = 0
 
@@ -186,7 +186,7 @@ class Pipe:
         """Bytes that the system takes now."""
         return 0 if self._is_stopped else self._capacity - self._held
 
-    def send(self, segment: Segment, now_ns: int) -> None:
+    def send(self, segment: WireSegment, now_ns: int) -> None:
         """Take bytes, no more than there is room for, or the end, or a reset."""
         if self._is_stopped:
             return
@@ -222,12 +222,12 @@ class Pipe:
         if writable is not None:
             writable()
 
-    def _launch(self, segment: Segment, now_ns: int) -> None:
+    def _launch(self, segment: WireSegment, now_ns: int) -> None:
         size = len(segment) if segment else 0
         self._arrives_ns = max(self._arrives_ns + 1, now_ns + self._way.delay(size))
         self._scheduler.at(self._arrives_ns, self._arrive, segment)
 
-    def _arrive(self, segment: Segment) -> None:
+    def _arrive(self, segment: WireSegment) -> None:
         if self._is_stopped and segment is not RESET:
             return
         if self._stuck or self._way.is_cut or not self._target.host.is_up:
@@ -239,7 +239,7 @@ class Pipe:
             return
         self._deliver(segment)
 
-    def _deliver(self, segment: Segment) -> None:
+    def _deliver(self, segment: WireSegment) -> None:
         if segment:
             detail = f"{len(segment)} {crc32(segment):08x}"
         else:

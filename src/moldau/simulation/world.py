@@ -3,9 +3,10 @@
 import gc
 from collections.abc import Callable
 from random import Random
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
-from moldau.simulation.machine import Machine
+from moldau.simulation.machine import SimulatedMachine
 from moldau.simulation.network import Network
 from moldau.simulation.scheduler import SECOND, Chance, Scheduler
 from moldau.simulation.trace import Trace
@@ -20,15 +21,15 @@ class ViolationError(AssertionError):
 class World:
     """Machines, a network and a time of their own.
 
-        world = World(seed=7)
-        broker = world.machine("broker-1").start_node({"log.dirs": "/data", ...})
-        world.run_until(lambda: broker.is_serving, seconds=30)
-        job = world.machine("client-1").start(program)
-        world.run(seconds=60)
+        with World(seed=7) as world:
+            broker = world.machine("broker-1").start_node({"log.dirs": "/data", ...})
+            world.run_until(lambda: broker.is_serving, seconds=30)
+            job = world.machine("client-1").start(program)
+            world.run(seconds=60)
 
     Two runs of one seed that are asked the same have the same trace. `run` raises
     `ViolationError` when anything in the world has called `violate`: a law that is broken, an
-    exception that no code handled.
+    exception that no code handled. At the end of the block all processes are killed.
     """
 
     def __init__(self, seed: int, *, keeps_text: bool = False) -> None:
@@ -39,11 +40,33 @@ class World:
         """What has happened; as text only with `keeps_text`."""
         self.network = Network(self.scheduler, self._chance, self.trace)
         """Links between hosts, to be cut, slowed down and reset."""
-        self.machines: dict[str, Machine] = {}
+        self.machines: dict[str, SimulatedMachine] = {}
         """By their names."""
         self.violations: list[str] = []
         self.after_step: list[Callable[[], None]] = []
         """Called after every step: laws, which call `violate`."""
+        self._collects = True
+
+    def __enter__(self) -> Self:
+        """Begin: from now on garbage is collected at the same steps in every run."""
+        # Generators, and futures with errors that no code has seen, end with the garbage.
+        self._collects = gc.isenabled()
+        gc.disable()
+        gc.freeze()  # what was there before is not looked at again and again
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Kill all processes."""
+        for machine in self.machines.values():
+            machine.kill()
+        gc.unfreeze()
+        if self._collects:
+            gc.enable()
 
     @property
     def seconds(self) -> float:
@@ -54,11 +77,11 @@ class World:
         """Return a stream of chance by its name; none disturbs another."""
         return self._chance.stream(name)
 
-    def machine(self, name: str) -> Machine:
+    def machine(self, name: str) -> SimulatedMachine:
         """Return a machine, which is added if there is none of that name."""
         found = self.machines.get(name)
         if found is None:
-            found = self.machines[name] = Machine(self, name)
+            found = self.machines[name] = SimulatedMachine(self, name)
         return found
 
     def at(self, seconds: float, do: Callable[[], object]) -> None:
@@ -85,22 +108,15 @@ class World:
         """
         until = self.scheduler.now + int(seconds * SECOND)
         step, laws, violations = self.scheduler.step, self.after_step, self.violations
-        collects = gc.isenabled()
-        # Garbage is collected at the same steps in every run, because generators end with it.
-        gc.disable()
-        try:
-            while not condition():
-                if not step(until):
-                    return condition()
-                for check in laws:
-                    check()
-                if violations:
-                    raise ViolationError(
-                        f"seed {self.seed} at {self.seconds:.6f} s: {'; '.join(violations)}"
-                    )
-                if self.scheduler.steps % STEPS_PER_COLLECTION == 0:
-                    gc.collect()
-        finally:
-            if collects:
-                gc.enable()
+        while not condition():
+            if not step(until):
+                return condition()
+            for check in laws:
+                check()
+            if violations:
+                raise ViolationError(
+                    f"seed {self.seed} at {self.seconds:.6f} s: {'; '.join(violations)}"
+                )
+            if self.scheduler.steps % STEPS_PER_COLLECTION == 0:
+                gc.collect()
         return True
