@@ -4,12 +4,12 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from moldau.broker.ports import Timer
 from moldau.kernel.clock import Instant
 from moldau.runtime.directory_lock import DirectoryInUseError
+from moldau.runtime.waiting import sleep
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.scheduler import MICROSECOND, MILLISECOND
 from moldau.simulation.threads import SimulatedThreads
@@ -55,12 +55,7 @@ class SimulatedEnvironment:
 
     async def sleep(self, seconds: float, /, wake: asyncio.Event | None = None) -> None:
         """Wait so long, or until `wake` is set."""
-        if wake is None:
-            await asyncio.sleep(seconds)
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await wake.wait()
+        await sleep(seconds, wake)
 
     def at(self, monotonic: float, do: Callable[[], None]) -> Timer:
         """Have something done at a time."""

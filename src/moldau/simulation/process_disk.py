@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, TypeVar
 from zlib import crc32
 
@@ -51,8 +52,17 @@ class ProcessDisk:
         """Return the size of the volume; None where room has no end."""
         return self._disk.capacity_bytes
 
-    def quick_syncs(self, threads: int) -> None:
+    def quick_syncs(self, _threads: int) -> None:
         """Return None: a world's threads are quick enough."""
+
+    def find_region(self, _path: str, _position: int, _length: int) -> None:
+        """Return None: there are no files of the system for connections to send from."""
+
+    def begin_read(self, path: str, position: int, into: memoryview) -> Callable[[], None] | None:
+        """Read what is in memory of a range; return what reads the rest, if any is left."""
+        detail = f"{path} {position} {len(into)}"
+        rest = self._do("read", detail, self._disk.begin_read, path, position, into)
+        return None if rest is None else partial(self._do, "read later", detail, rest)
 
     # The port.
 
