@@ -79,8 +79,8 @@ class SimulatedThreads:
         """Take no further call; wait for those that were started, or let them end by themselves."""
         self._is_closed = True
         if wait:
-            while self._begun or self._waiting:
-                self.run_now(next(iter(self._begun)) if self._begun else self._waiting[0])
+            for job in (*self._begun, *self._waiting):
+                self.run_now(job)
 
     def run_now(self, job: "SimulatedJob") -> None:
         """Let the loop wait until a job, and those that were started before it, have ended."""
