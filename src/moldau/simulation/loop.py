@@ -19,6 +19,7 @@ Arguments = TypeVarTuple("Arguments")
 
 RESOLUTION_SECONDS: Final = 1e-9
 CANCELLED_TIMERS_MAX: Final = 100
+UNWINDINGS_MAX: Final = 100
 LATE_TURN_RATE: Final = 0.002
 """How many turns take milliseconds: the system ran something else, or garbage was collected."""
 
@@ -355,7 +356,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
 def _close(work: Any) -> None:
     """Unwind a coroutine whose effects are revoked; what it raises meanwhile matters no more."""
-    try:
-        work.close()
-    except BaseException as error:  # noqa: BLE001 - the process is dead: no error reaches it
-        del error
+    for _ in range(UNWINDINGS_MAX):
+        try:
+            work.close()
+        except RuntimeError:
+            continue  # it waits for something while it unwinds, and is unwound from there
+        except BaseException as error:  # noqa: BLE001 - the process is dead: no error reaches it
+            del error
+        return
