@@ -29,6 +29,10 @@ class Outcome(NamedTuple):
     seconds: float
 
 
+def now_ms() -> int:
+    return asyncio.get_running_loop().environment.now().wall_ms
+
+
 def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
     acknowledged: dict[tuple[int, int], bytes] = {}
     consumed: dict[tuple[int, int], bytes] = {}
@@ -37,14 +41,8 @@ def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
         async with AsyncProducer("broker:9092", linger_ms=0) as producer:
             for number in range(RECORDS):
                 value = b"value %d" % number
-                metadata = await (
-                    await producer.send(
-                        "t",
-                        value,
-                        b"%d" % number,
-                        timestamp_ms=asyncio.get_running_loop().environment.now().wall_ms,
-                    )
-                )
+                delivery = await producer.send("t", value, b"%d" % number, timestamp_ms=now_ms())
+                metadata = await delivery
                 acknowledged[metadata.partition, metadata.offset] = value
                 await asyncio.sleep(0.01)
 
