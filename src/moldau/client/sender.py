@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 from moldau._native.accumulator import ROUND_ROBIN, STICKY, Accumulator, PendingBatch
-from moldau.client.clock import loop_clock
+from moldau.client.clock import MACHINE, loop_clock
 from moldau.client.cluster import NO_LEADER, Cluster, Topic
 from moldau.client.errors import (
     BufferFullError,
@@ -71,6 +71,7 @@ class Sender:
             ignores_keys=settings.partitioner_ignore_keys,
             choose=custom,
             clock=self.clock.monotonic,
+            wall_clock=None if self.clock is MACHINE else self.clock.wall_ms,
             wake=partial(schedule, self._turn),
             waiting=LoopWaiting(self.loop),
             seed=self.clock.chance.getrandbits(64),
