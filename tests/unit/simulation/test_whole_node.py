@@ -29,10 +29,6 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def now_ms() -> int:
-    return asyncio.get_running_loop().environment.now().wall_ms
-
-
 def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
     acknowledged: dict[tuple[int, int], bytes] = {}
     consumed: dict[tuple[int, int], bytes] = {}
@@ -41,8 +37,7 @@ def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
         async with AsyncProducer("broker:9092", linger_ms=0) as producer:
             for number in range(RECORDS):
                 value = b"value %d" % number
-                delivery = await producer.send("t", value, b"%d" % number, timestamp_ms=now_ms())
-                metadata = await delivery
+                metadata = await (await producer.send("t", value, b"%d" % number))
                 acknowledged[metadata.partition, metadata.offset] = value
                 await asyncio.sleep(0.01)
 
