@@ -1,8 +1,9 @@
 """The Disk port in memory, with the faults that real disks have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from moldau.kernel.disk import (
@@ -15,6 +16,7 @@ from moldau.kernel.disk import (
     DiskMissingError,
     path_parts,
 )
+from moldau.log.errors import CorruptLogError
 from moldau.simulation.cached_file import CachedFile
 from moldau.simulation.names import Directory, DiskNode, Names, files_below
 
@@ -43,6 +45,8 @@ class SimulatedDisk:
     ) -> None:
         self.operations = 0
         self.capacity_bytes = capacity_bytes
+        self.is_broken = False
+        """Whether every operation fails, until it is False again."""
         self._random = Random(seed)
         self._names = Names(is_journaled=is_journaled)
         self._faults: list[_Fault] = []
@@ -92,6 +96,10 @@ class SimulatedDisk:
         """Bring a file back into the cache, as a thread that reads it would."""
         self._file(path).cold = False
 
+    def file_paths(self) -> list[str]:
+        """Return the paths of all files, sorted."""
+        return sorted(path for path, _ in files_below(self._names.root))
+
     # The port.
 
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
@@ -119,6 +127,15 @@ class SimulatedDisk:
         if file.cold:
             raise DiskColdError(path, position, size)
         return bytes(file.data[position : position + size])
+
+    def begin_read(self, path: str, position: int, into: memoryview) -> Callable[[], None] | None:
+        """Read a range of a file; if it is cold, return what reads it later, whatever its name."""
+        self._step("read", path)
+        file = self._file(path)
+        if file.cold:
+            return partial(self._read_cold, file, path, position, into)
+        _fill(into, file, path, position)
+        return None
 
     def size(self, path: str) -> int:
         """Return the file's size in bytes."""
@@ -214,7 +231,14 @@ class SimulatedDisk:
         """Return how much of the capacity is left; without one, plenty."""
         if self.capacity_bytes is None:
             return 1 << 40
-        return self.capacity_bytes - sum(len(file.data) for file in files_below(self._names.root))
+        return self.capacity_bytes - sum(
+            len(file.data) for _, file in files_below(self._names.root)
+        )
+
+    def _read_cold(self, file: CachedFile, path: str, position: int, into: memoryview) -> None:
+        self._step("read", path)
+        file.cold = False
+        _fill(into, file, path, position)
 
     def _step(self, operation: str, path: str) -> None:
         if self._fails(operation):
@@ -224,6 +248,8 @@ class SimulatedDisk:
         if self._power_lost_at is not None and self.operations >= self._power_lost_at:
             raise PowerLostError
         self.operations += 1
+        if self.is_broken:
+            return True
         for fault in self._faults:
             if fault.operation in (None, operation):
                 fault.after -= 1
@@ -267,3 +293,13 @@ class SimulatedDisk:
         if not isinstance(node, Directory):
             raise DiskError(path, "is not a directory")
         return node
+
+
+def _fill(into: memoryview, file: CachedFile, path: str, position: int) -> None:
+    with memoryview(file.data) as content:
+        found = content[position : position + len(into)]
+        if len(found) < len(into):
+            raise CorruptLogError(
+                path, position + len(found), "the file is shorter than its segment"
+            )
+        into[:] = found
