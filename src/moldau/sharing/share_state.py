@@ -1,7 +1,7 @@
 """What the share coordinator keeps of one partition for one group."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from moldau.coordination.stored_record import StoredRecord
@@ -51,12 +51,15 @@ class ShareState:
     ) -> "ShareState":
         """Return the state after something was told; what comes late moves the start not back."""
         start = max(self.start_offset, start_offset)
-        return replace(
-            self,
-            leader_epoch=self.leader_epoch if leader_epoch == UNSET else leader_epoch,
-            start_offset=start,
-            delivery_complete_count=delivery_complete_count,
-            batches=combine(self.batches, batches, start),
+        return ShareState(
+            self.state_epoch,
+            self.leader_epoch if leader_epoch == UNSET else leader_epoch,
+            start,
+            delivery_complete_count,
+            combine(self.batches, batches, start),
+            self.snapshot_epoch,
+            self.created_ms,
+            self.written_ms,
         )
 
     def snapshot(self, key: ShareKey) -> StoredRecord:
@@ -158,13 +161,15 @@ class WireBatch(Protocol):
 def state_batches(batches: Iterable[WireBatch]) -> tuple[StateBatch, ...]:
     """Return what batches say; `ValueError` for a state that is not known here."""
     return tuple(
-        StateBatch(
-            Offset(batch.first_offset),
-            Offset(batch.last_offset),
-            RecordState(batch.delivery_state),
-            batch.delivery_count,
-        )
-        for batch in batches
+        [
+            StateBatch(
+                Offset(batch.first_offset),
+                Offset(batch.last_offset),
+                RecordState(batch.delivery_state),
+                batch.delivery_count,
+            )
+            for batch in batches
+        ]
     )
 
 
