@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
 
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.errors import ProtocolError
@@ -11,6 +12,9 @@ from moldau.kernel.uuid_text import uuid_to_text
 from moldau.protocol.stored import share_group_state as stored
 from moldau.sharing.combination import combine
 from moldau.sharing.states import RecordState, StateBatch
+
+KEYS_MAX: Final = 4096
+"""How many keys' texts are remembered."""
 
 UNSET = -1
 """An epoch, start or count that is not said."""
@@ -23,6 +27,8 @@ class ShareKey(NamedTuple):
     topic_id: TopicId
     partition: int
 
+    # Asked for with every acknowledgement, to find its coordinator.
+    @lru_cache(maxsize=KEYS_MAX)  # noqa: B019 - bounded, and keys are small
     def __str__(self) -> str:
         return f"{self.group_id}:{uuid_to_text(self.topic_id)}:{self.partition}"
 
