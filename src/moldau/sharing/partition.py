@@ -23,6 +23,7 @@ from moldau.sharing.window import NO_WRITE, Run, ShareWindow
 # A member of an enumeration is slow to look up.
 _AVAILABLE = RecordState.AVAILABLE
 _ACQUIRED = RecordState.ACQUIRED
+_ARCHIVING = RecordState.ARCHIVING
 _ACCEPTED = (AcknowledgementKind.ACCEPT,)
 
 _BECOMES = {
@@ -250,6 +251,14 @@ class SharePartition:
         self._window.drop_done()
 
     # Dead letters.
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether there may be something for a dead letter topic."""
+        for run in self._window.runs:  # noqa: SIM110 - each record asks, and `any` takes more calls
+            if run.state is _ARCHIVING:
+                return True
+        return False
 
     def take_dying(self) -> list[StateBatch]:
         """Return what has to be put into a dead letter topic, each once."""
