@@ -111,7 +111,14 @@ class ShareMachine:
     ) -> None:
         """Apply a record."""
         self._end = Offset(offset + 1)
-        if isinstance(key, stored.ShareSnapshotKey):
+        if isinstance(key, stored.ShareUpdateKey):
+            # Without its snapshot an update says nothing: that was deleted, with a tombstone.
+            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
+            if value is not None and (state := self._states.get(share)) is not None:
+                assert isinstance(value, stored.ShareUpdateValue)
+                self._states[share] = state.updated(value)
+                self._update_counts[share] = self._update_counts.get(share, 0) + 1
+        elif isinstance(key, stored.ShareSnapshotKey):
             share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
             self._update_counts.pop(share, None)
             if value is None:
@@ -121,13 +128,6 @@ class ShareMachine:
                 assert isinstance(value, stored.ShareSnapshotValue)
                 self._states[share] = ShareState.of_snapshot(value)
                 self._snapshots[share] = offset
-        elif isinstance(key, stored.ShareUpdateKey) and value is not None:
-            assert isinstance(value, stored.ShareUpdateValue)
-            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
-            # Without its snapshot an update says nothing: that was deleted, with a tombstone.
-            if (state := self._states.get(share)) is not None:
-                self._states[share] = state.updated(value)
-                self._update_counts[share] = self._update_counts.get(share, 0) + 1
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
         """Nothing of a transaction is in this topic."""

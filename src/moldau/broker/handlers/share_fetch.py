@@ -37,7 +37,7 @@ def handle_share_fetch(
     broker: Broker, call: Call, request: ShareFetchRequest
 ) -> ShareFetchResponse | None:
     """Acquire records for a member of a share group."""
-    said = {
+    said: dict[SharedPartition, Sequence[AcknowledgementBatch]] = {
         (topic.topic_id, each.partition_index): each.acknowledgement_batches
         for topic in request.topics
         for each in topic.partitions
@@ -80,12 +80,13 @@ def _select(
     session = sessions.get(key, epoch)
     if epoch == LAST_EPOCH:
         return ()
-    forgotten = [
-        (topic.topic_id, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    ]
-    sessions.update(session, named, forgotten)
+    if named or request.forgotten_topics_data:
+        forgotten = [
+            (topic.topic_id, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ]
+        sessions.update(session, named, forgotten)
     session.advance()
     return session.in_turn(epoch)
 
@@ -119,6 +120,7 @@ class _Answering:
             self._key.group_id,
             self._key.member_id,
             said,
+            now=self._call.received.monotonic,
             may_renew=is_renewal,
             then=self._acknowledged,
         )
@@ -154,7 +156,9 @@ class _Answering:
     def _answer(self) -> None:
         assert self._fetched is not None, "there is an answer when all is done"
         assert self._outcomes is not None, "there is an answer when all is done"
-        rows = {each.partition: self._row(each) for each in self._fetched}
+        rows = {}
+        for each in self._fetched:
+            rows[each.partition] = self._row(each)
         for partition, refusal in self._outcomes.items():
             row = rows.setdefault(partition, PartitionData(partition_index=partition[1]))
             if refusal is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
@@ -14,6 +14,8 @@ from moldau.sharing.states import Acknowledgement, AcknowledgementKind
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
     from moldau.broker.shares.partition import LedShare
+
+_KINDS: Final = {kind.value: kind for kind in AcknowledgementKind}
 
 AcknowledgementOutcomes = Mapping[SharedPartition, Refusal | None]
 
@@ -32,6 +34,7 @@ def acknowledge(
     member_id: str,
     said: Mapping[SharedPartition, Sequence[AcknowledgementBatch]],
     *,
+    now: float,
     may_renew: bool,
     then: Callable[[AcknowledgementOutcomes], None],
 ) -> None:
@@ -53,7 +56,7 @@ def acknowledge(
         except Refusal as refusal:
             done(refusal)
         else:
-            share.acknowledge(member_id, checked, done)
+            share.acknowledge(member_id, checked, now, done)
 
 
 def _find(broker: "Broker", group_id: str, partition: SharedPartition) -> "LedShare":
@@ -84,10 +87,10 @@ def _checked(batches: Sequence[AcknowledgementBatch], *, may_renew: bool) -> lis
         if len(types) not in (1, last - first + 1):
             raise _invalid("A batch has one type for all its offsets, or one for each.")
         highest = AcknowledgementKind.RENEW if may_renew else AcknowledgementKind.REJECT
-        if not all(AcknowledgementKind.GAP <= each <= highest for each in types):
+        kinds = tuple(map(_KINDS.get, types))
+        if None in kinds or max(types) > highest:
             raise _invalid("There is no such type of acknowledgement.")
         end = last
-        kinds = tuple(map(AcknowledgementKind, types))
         checked.append(Acknowledgement(Offset(first), Offset(last), kinds))
     return checked
 

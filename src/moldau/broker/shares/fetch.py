@@ -151,8 +151,9 @@ class ShareFetch:
         if self.is_done:
             return
         led, errors = self._lead()
-        if len(led) == 1 and not errors and self._try_hot(led[0]):
-            return
+        if len(led) == 1 and not errors and not self._new:
+            if not (led[0].may_have_records or self._is_late) or self._try_hot(led[0]):
+                return
         try:
             reads = self._reads(led)
         except ColdShareError as error:
@@ -254,12 +255,12 @@ class ShareFetch:
     # Reading.
 
     def _try_hot(self, share: LedShare) -> bool:
-        """Answer with what a lone partition has in memory; False, and nothing has changed, if not.
+        """Answer with what a lone partition has in memory; False if that is not to be had.
 
         This is what nearly all fetches come to, in a few steps: `_load` reads everything.
         """
         room = self._room
-        if share in self._new or room <= 0:
+        if room <= 0:
             return False
         terms = self._terms
         read = try_hot(share, min(terms.bytes_max, room))

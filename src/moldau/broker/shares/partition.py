@@ -196,13 +196,16 @@ class LedShare:
     # Changing.
 
     def acknowledge(
-        self, member_id: str, said: Sequence[Acknowledgement], then: AcknowledgeDone
+        self,
+        member_id: str,
+        said: Sequence[Acknowledgement],
+        now: float,
+        then: AcknowledgeDone,
     ) -> None:
         """Take what a member says of its records; `then` hears when it is stored, or why not."""
         if self.partition is None:
             then(Refusal(ErrorCode.INVALID_RECORD_STATE, "Nothing of it is acquired."))
             return
-        now = self._broker.environment.now().monotonic
         try:
             limits = self.terms().limits
             write = self.partition.acknowledge(member_id, said, limits=limits, now=now)
