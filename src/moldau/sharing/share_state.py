@@ -27,10 +27,21 @@ class ShareKey(NamedTuple):
     topic_id: TopicId
     partition: int
 
-    # Asked for with every acknowledgement, to find its coordinator.
-    @lru_cache(maxsize=KEYS_MAX)  # noqa: B019 - bounded, and keys are small
     def __str__(self) -> str:
         return f"{self.group_id}:{uuid_to_text(self.topic_id)}:{self.partition}"
+
+
+# A record's fetch, acknowledgement and state each ask for its key, and for the coordinator's.
+@lru_cache(maxsize=KEYS_MAX)
+def share_key(group_id: str, topic_id: bytes, partition: int) -> ShareKey:
+    """Return the key of a partition, for a group."""
+    return ShareKey(group_id, TopicId(topic_id), partition)
+
+
+@lru_cache(maxsize=KEYS_MAX)
+def coordinator_key(key: ShareKey) -> str:
+    """Return the text by which a state's coordinator is found."""
+    return str(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_topics import CreateTopicsResponse
-from moldau.sharing.share_state import ShareKey
+from moldau.sharing.share_state import ShareKey, coordinator_key
 
 if TYPE_CHECKING:
     from moldau.broker.coordinators.siblings import CoordinatingBroker
@@ -83,10 +83,10 @@ class _Question(Generic[OwnAnswer]):
                 CreateMissingTopics([shares.topic], entropy), self._created
             )
         else:
-            shares.submit(str(self._key), self._command, self._answered)
+            shares.submit(coordinator_key(self._key), self._command, self._answered)
 
     def _created(self, _outcome: CreateTopicsResponse | ErrorCode) -> None:
-        self._broker.coordinators.shares.submit(str(self._key), self._command, self._answered)
+        self._broker.coordinators.shares.submit(coordinator_key(self._key), self._command, self._answered)
 
     def _answered(self, outcome: OwnAnswer | Refusal) -> None:
         environment = self._broker.environment

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
-from moldau.kernel.ids import Offset, TopicId
+from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.share_state import ShareKey
+from moldau.sharing.share_state import share_key
 from moldau.sharing.states import Acknowledgement, AcknowledgementKind
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _find(broker: "Broker", group_id: str, partition: SharedPartition) -> "LedSh
     topic_id, index = partition
     if broker.image.topics.find_by_id(topic_id) is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
-    share = broker.shares.find(ShareKey(group_id, TopicId(topic_id), index))
+    share = broker.shares.find(share_key(group_id, topic_id, index))
     if share is None:
         raise Refusal(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Nothing of this partition is acquired."

@@ -18,12 +18,11 @@ from moldau.broker.shares.reads import (
 from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
 from moldau.kernel.disk import Buffer
-from moldau.kernel.ids import TopicId
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.errors import ReplicaError
 from moldau.replication.replica import Replica
 from moldau.sharing.limits import AcquisitionWish
-from moldau.sharing.share_state import ShareKey
+from moldau.sharing.share_state import share_key
 from moldau.sharing.states import Acquired
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ class ShareFetch:
                 led.append(share)
                 continue
             topic_id, index = partition
-            key = ShareKey(self._group_id, TopicId(topic_id), index)
+            key = share_key(self._group_id, topic_id, index)
             share = self._broker.shares.find(key)
             if share is not None and share.is_ready:
                 self._shares[partition] = share
@@ -263,7 +262,7 @@ class ShareFetch:
         if room <= 0:
             return False
         terms = self._terms
-        read = try_hot(share, min(terms.bytes_max, room))
+        read = try_hot(share, terms.wish.records_max, min(terms.bytes_max, room))
         if read is None or (len(read.content) < terms.bytes_min and not self._is_late):
             return False
         acquired = read.partition.acquire(

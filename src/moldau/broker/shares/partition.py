@@ -14,6 +14,8 @@ from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
 from moldau.log.extents import Isolation
+from moldau.metadata.configs import Resource, ResourceType
+from moldau.metadata.features import SHARE_VERSION
 from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
@@ -58,6 +60,10 @@ class LedShare:
         """Why it cannot be loaded."""
         self.is_read = False
         """Whether a fetch reads the log to acquire something: others wait."""
+        self._resource = Resource(ResourceType.GROUP, key.group_id)
+        self._terms = share_terms(broker, key.group_id)
+        self._sources: tuple[object, ...] = (None, None, None)
+        """What the terms follow from."""
         self._watchers: dict[Watcher, None] = {}
         self._timer: Timer | None = None
         self._timer_at = 0.0
@@ -87,7 +93,19 @@ class LedShare:
 
     def terms(self) -> ShareTerms:
         """Return what the group may do now."""
-        return share_terms(self._broker, self.key.group_id)
+        # A group's configs are replaced when they change, and so are the broker's settings.
+        broker = self._broker
+        image = broker.image
+        sources = (
+            image.configs.of(self._resource),
+            broker.settings,
+            image.levels.get(SHARE_VERSION, 0),
+        )
+        known = self._sources
+        if sources[0] is not known[0] or sources[1] is not known[1] or sources[2] != known[2]:
+            self._terms = share_terms(broker, self.key.group_id)
+            self._sources = sources
+        return self._terms
 
     # Loading.
 

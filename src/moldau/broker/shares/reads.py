@@ -78,10 +78,11 @@ class HotRead(NamedTuple):
     limits: ShareLimits
 
 
-def try_hot(share: LedShare, bytes_max: int) -> HotRead | None:
+def try_hot(share: LedShare, records_max: int, bytes_max: int) -> HotRead | None:
     """Read what a member could acquire; None if there is nothing, or `find_read` has to look.
 
-    The kernel declines what is not in memory, and aborted transactions.
+    The kernel declines what is not in memory, and aborted transactions. Of what no member had yet
+    only as much is looked at as is wanted: behind a backlog, that is little of what was read.
     """
     partition, log = share.partition, share.replica.log
     if partition is None or log is None or share.is_read:
@@ -99,9 +100,19 @@ def try_hot(share: LedShare, bytes_max: int) -> HotRead | None:
     if content is None:
         return None
     batches = read_batches(content, check_crc=False)
+    if len(batches) > 1 and offset >= partition.end_offset:
+        batches = batches[: _needed(batches, offset + records_max)]
     return HotRead(
         partition, FetchedBatches(offset, _spans(batches)), batches, content, terms.limits
     )
+
+
+def _needed(batches: Sequence[Batch], end: int) -> int:
+    """Return how many batches there are up to the one behind which nothing is before `end`."""
+    for number, batch in enumerate(batches, 1):
+        if batch.last_offset >= end:
+            return number
+    return len(batches)
 
 
 def _spans(batches: Sequence[Batch]) -> list[ShareSpan]:
