@@ -249,8 +249,7 @@ class PartitionLog:
     def synced(self, dirty: Dirty) -> None:
         """Everything in `dirty` is on the device."""
         self._dirty.done(dirty)
-        if dirty.end_offset > self._state.synced:
-            self._state.synced = dirty.end_offset
+        self._state.synced = max(self._state.synced, dirty.end_offset)
 
     def put_back(self, dirty: Dirty) -> None:
         """Have `dirty` synced later: the disk had no room for a checkpoint, and nothing failed."""

@@ -110,9 +110,7 @@ def _anew(
     return [run for run in window.over(first, last) if run.is_available]
 
 
-def _runs(
-    batches: Sequence[ShareSpan], first: Offset, last: Offset, batch_size: int
-) -> list[Run]:
+def _runs(batches: Sequence[ShareSpan], first: Offset, last: Offset, batch_size: int) -> list[Run]:
     """Cut a range where batches of the log begin, into runs of at least `batch_size`."""
     runs = []
     begin = first

@@ -120,8 +120,7 @@ class SharePartition:
         """Whether there may be something for a member, if the log has it."""
         window = self._window
         return (
-            window.end - window.start < limits.in_flight_max
-            or self.next_fetch_offset < window.end
+            window.end - window.start < limits.in_flight_max or self.next_fetch_offset < window.end
         )
 
     # What members do.
@@ -289,7 +288,9 @@ class SharePartition:
     # Parts of the above.
 
     def _locked(self) -> Iterable[Run]:
-        return (run for run in self._window.runs if run.state is RecordState.ACQUIRED and not run.write)
+        return (
+            run for run in self._window.runs if run.state is RecordState.ACQUIRED and not run.write
+        )
 
     def _recorded_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
         if not runs:

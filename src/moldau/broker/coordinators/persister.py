@@ -86,7 +86,9 @@ class _Question(Generic[OwnAnswer]):
             shares.submit(coordinator_key(self._key), self._command, self._answered)
 
     def _created(self, _outcome: CreateTopicsResponse | ErrorCode) -> None:
-        self._broker.coordinators.shares.submit(coordinator_key(self._key), self._command, self._answered)
+        self._broker.coordinators.shares.submit(
+            coordinator_key(self._key), self._command, self._answered
+        )
 
     def _answered(self, outcome: OwnAnswer | Refusal) -> None:
         environment = self._broker.environment

@@ -87,11 +87,14 @@ def _checked(batches: Sequence[AcknowledgementBatch], *, may_renew: bool) -> lis
         if len(types) not in (1, last - first + 1):
             raise _invalid("A batch has one type for all its offsets, or one for each.")
         highest = AcknowledgementKind.RENEW if may_renew else AcknowledgementKind.REJECT
-        kinds = tuple(map(_KINDS.get, types))
-        if None in kinds or max(types) > highest:
-            raise _invalid("There is no such type of acknowledgement.")
+        kinds = []
+        for each in types:
+            kind = _KINDS.get(each)
+            if kind is None or kind > highest:
+                raise _invalid("There is no such type of acknowledgement.")
+            kinds.append(kind)
         end = last
-        checked.append(Acknowledgement(Offset(first), Offset(last), kinds))
+        checked.append(Acknowledgement(Offset(first), Offset(last), tuple(kinds)))
     return checked
 
 

@@ -150,9 +150,8 @@ class ShareFetch:
         if self.is_done:
             return
         led, errors = self._lead()
-        if len(led) == 1 and not errors and not self._new:
-            if not (led[0].may_have_records or self._is_late) or self._try_hot(led[0]):
-                return
+        if len(led) == 1 and not errors and not self._new and self._try_alone(led[0]):
+            return
         try:
             reads = self._reads(led)
         except ColdShareError as error:
@@ -253,11 +252,13 @@ class ShareFetch:
 
     # Reading.
 
-    def _try_hot(self, share: LedShare) -> bool:
-        """Answer with what a lone partition has in memory; False if that is not to be had.
+    def _try_alone(self, share: LedShare) -> bool:
+        """Answer with what the only partition has in memory, or wait; False declines.
 
         This is what nearly all fetches come to, in a few steps: `_load` reads everything.
         """
+        if not share.may_have_records and not self._is_late:
+            return True
         room = self._room
         if room <= 0:
             return False

@@ -18,6 +18,7 @@ from moldau.sharing.states import Acquired, FetchedBatches, ShareSpan
 if TYPE_CHECKING:
     from moldau.broker.broker_view import BrokerView
 
+
 class ShareRead(NamedTuple):
     """A range of a log that may have records for a member."""
 

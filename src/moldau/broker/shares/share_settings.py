@@ -50,7 +50,6 @@ def _terms(settings: GroupSettings, may_have_dead_letters: bool) -> ShareTerms: 
         settings.share_record_lock_duration_ms / 1000,
         settings.share_renew_acknowledge_enable,
         # The cluster has to know of such topics.
-        has_dead_letters=may_have_dead_letters
-        and bool(settings.errors_deadletterqueue_topic_name),
+        has_dead_letters=may_have_dead_letters and bool(settings.errors_deadletterqueue_topic_name),
     )
     return ShareTerms(settings, limits, settings.share_isolation_level == READ_COMMITTED)
