@@ -102,7 +102,7 @@ def find_plain(dict leaders not None, list wanted not None, bint is_stable, int6
     return found if found.reads else None
 
 
-def read_plain(replica, int64_t offset, bint is_stable, int64_t bytes_max):
+def try_read(replica, int64_t offset, bint is_stable, int64_t bytes_max):
     cdef FetchedPartition wanted = FetchedPartition.__new__(FetchedPartition)
     cdef PlainRead read
     cdef const uint8_t[:] view

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau._native.fetch import read_plain
+from moldau._native.fetch import try_read
 from moldau._native.records import Batch, read_batches
 from moldau.broker.shares.partition import LedShare
 from moldau.kernel.disk import Buffer, DiskColdError
@@ -95,7 +95,7 @@ def try_hot(share: LedShare, records_max: int, bytes_max: int) -> HotRead | None
     if not partition.can_acquire(terms.limits):
         return None
     try:
-        content = read_plain(share.replica, offset, terms.is_stable, bytes_max)
+        content = try_read(share.replica, offset, terms.is_stable, bytes_max)
     except UNREADABLE:
         return None
     if content is None:
