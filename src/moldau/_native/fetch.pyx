@@ -102,6 +102,31 @@ def find_plain(dict leaders not None, list wanted not None, bint is_stable, int6
     return found if found.reads else None
 
 
+def try_read(replica, int64_t offset, bint is_stable, int64_t bytes_max):
+    cdef FetchedPartition wanted = FetchedPartition.__new__(FetchedPartition)
+    cdef PlainRead read
+    cdef const uint8_t[:] view
+    wanted.fetch_offset = offset
+    wanted.max_bytes = INT32_MAX
+    wanted.leader_epoch = wanted.last_fetched_epoch = -1
+    read = find_one(replica, wanted, is_stable, bytes_max, True)
+    if read is None or not 0 < read.length <= COPIED_BYTES_MAX:
+        return None
+    content = content_of(read)
+    if isinstance(content, FileRegion):
+        data = PyBytes_FromStringAndSize(NULL, read.length)
+        if not read_at_hand(content, <uint8_t*>PyBytes_AS_STRING(data)):
+            return None
+        content = data
+    elif len(content) != read.length:
+        return None
+    view = content
+    note_ends(read, &view[0], read.length)
+    if read.end_offset >= 0:
+        read.places.note(read.end_offset, read.segment, read.position + read.length, 0)
+    return content
+
+
 cdef PlainRead find_one(
     replica, FetchedPartition wanted, bint is_stable, int64_t bytes_max, bint is_whole
 ):
