@@ -218,23 +218,30 @@ cdef int note_ends(PlainRead read, const uint8_t* data, int64_t available) excep
 
 
 cdef int note_ends_in(PlainRead read, FileRegion region) except -1:
-    """Do the same for records that stay in their file, if that takes few looks."""
+    """Do the same for records that stay in their file, from near their end on.
+
+    The index has an entry there; if it has none at hand, or a wrong one, the reader's next offset
+    is searched for as usual.
+    """
     cdef uint8_t front[BATCH_FRONT_BYTES]
-    cdef FileRegion header = FileRegion(region.file, region.position, BATCH_FRONT_BYTES)
-    cdef int64_t end = region.position + region.length, size, offset = -1
+    cdef int64_t end = region.position + region.length, size, offset, last_offset
     cdef int looks
+    cdef FileRegion header
+    entry = read.segment.offsets.entry_at_hand(end - BATCH_FRONT_BYTES)
+    if entry is None or entry[1] < region.position:
+        return 0
+    header = FileRegion(region.file, entry[1], BATCH_FRONT_BYTES)
     for looks in range(LOOKS_MAX):
         if header.position + BATCH_FRONT_BYTES > end or not read_at_hand(header, front):
             return 0
         size = <int64_t><int32_t>load_be32(front + BATCH_LENGTH) + BATCH_LEADER_EPOCH
-        if size < BATCH_FRONT_BYTES:
+        offset = <int64_t>load_be64(front)
+        last_offset = offset + <int32_t>load_be32(front + BATCH_LAST_OFFSET_DELTA)
+        if size < BATCH_FRONT_BYTES or (not looks and last_offset != entry[0]):
             return 0
         if header.position + size > end:
-            if offset >= 0:
-                read.places.note(offset, read.segment, header.position, size)
+            read.places.note(offset, read.segment, header.position, size)
             return 0
-        offset = <int64_t>load_be64(front)
-        offset += <int32_t>load_be32(front + BATCH_LAST_OFFSET_DELTA) + 1
         header.position += size
     return 0
 

@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from moldau.kernel.ids import Offset, Position
@@ -46,6 +47,13 @@ class OffsetIndex(SparseIndex):
         positions = page.values
         span = positions[at + 1] - positions[at] if at + 1 < len(positions) else 0
         return self._entry(page.entry(at)), span
+
+    def entry_at_hand(self, position: int) -> OffsetPosition | None:
+        """Return the greatest entry not behind `position` on a page that costs no search."""
+        for page in (self._tail, self._cache.find(self, self._recent)):
+            if page is not None and page.values and page.values[0] <= position:
+                return self._entry(page.entry(bisect_right(page.values, position) - 1))
+        return None
 
     def last(self) -> OffsetPosition:
         """Return the last entry, or the segment's start."""

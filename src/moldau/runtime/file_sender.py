@@ -14,8 +14,8 @@ from moldau.kernel.disk import Buffer
 
 _log: Final = logging.getLogger(__name__)
 
-SENT_AT_ONCE_MAX: Final = 1 << 20
-"""Bytes sent to one client before the others have their turn."""
+SENT_AT_ONCE_MAX: Final = (1 << 20) + (64 << 10)
+"""Bytes sent to one client before the others have their turn: a megabyte goes whole, with its head."""
 
 
 class FileSender:
