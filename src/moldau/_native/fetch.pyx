@@ -7,6 +7,8 @@ watermark, diverging epochs, aborted transactions, and data that is not in memor
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -16,6 +18,9 @@ from moldau._native.fetch_request cimport (
     UUID_BYTES, FetchedPartition, FetchSession,
 )
 from moldau._native.files cimport FileRegion, read_at_hand, region_is_resident
+
+cdef extern from "Python.h":
+    int _PyBytes_Resize(PyObject **whole, Py_ssize_t size) except -1
 
 cdef extern from "wire.h":
     uint32_t load_be32(const uint8_t*)
