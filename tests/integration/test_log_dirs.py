@@ -150,16 +150,19 @@ def test_a_restart_in_the_middle_goes_on(roots: tuple[Path, Path], is_killed: bo
     with running(*arguments(roots)) as node, Client(node) as client:
         fill(client, a)
     for _ in range(ATTEMPTS_MAX):
-        with running(*arguments(roots)) as node, Client(node) as client:
-            with producing(node, may_end=True) as acknowledged:
-                wait(lambda: acknowledged)
-                assert move(client, b) == 0
-                wait(lambda: any(p.is_future and 0 < p.lag < FILLINGS for p in places(client)))
-                if is_killed:
-                    node.kill()
-                else:
-                    client.__exit__()
-                    node.stop()
+        with (
+            running(*arguments(roots)) as node,
+            Client(node) as client,
+            producing(node, may_end=True) as acknowledged,
+        ):
+            wait(lambda: acknowledged)
+            assert move(client, b) == 0
+            wait(lambda: any(p.is_future and 0 < p.lag < FILLINGS for p in places(client)))
+            if is_killed:
+                node.kill()
+            else:
+                client.__exit__()
+                node.stop()
         if any(path.name.endswith("-future") for path in b.iterdir()):
             break
         a, b = b, a  # the move was quicker than the end
