@@ -1,8 +1,9 @@
 """The Disk port in memory, with the faults that real disks have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from moldau.kernel.disk import (
@@ -15,6 +16,7 @@ from moldau.kernel.disk import (
     DiskMissingError,
     path_parts,
 )
+from moldau.log.errors import CorruptLogError
 from moldau.simulation.cached_file import CachedFile
 from moldau.simulation.names import Directory, DiskNode, Names, files_below
 
@@ -120,6 +122,15 @@ class SimulatedDisk:
             raise DiskColdError(path, position, size)
         return bytes(file.data[position : position + size])
 
+    def begin_read(self, path: str, position: int, into: memoryview) -> Callable[[], None] | None:
+        """Read a range of a file; if it is cold, return what reads it later, whatever its name."""
+        self._step("read", path)
+        file = self._file(path)
+        if file.cold:
+            return partial(self._read_cold, file, path, position, into)
+        _fill(into, file, path, position)
+        return None
+
     def size(self, path: str) -> int:
         """Return the file's size in bytes."""
         self._step("size", path)
@@ -216,6 +227,11 @@ class SimulatedDisk:
             return 1 << 40
         return self.capacity_bytes - sum(len(file.data) for file in files_below(self._names.root))
 
+    def _read_cold(self, file: CachedFile, path: str, position: int, into: memoryview) -> None:
+        self._step("read", path)
+        file.cold = False
+        _fill(into, file, path, position)
+
     def _step(self, operation: str, path: str) -> None:
         if self._fails(operation):
             raise DiskFailedError(path, f"simulated failure to {operation.replace('_', ' ')}")
@@ -267,3 +283,11 @@ class SimulatedDisk:
         if not isinstance(node, Directory):
             raise DiskError(path, "is not a directory")
         return node
+
+
+def _fill(into: memoryview, file: CachedFile, path: str, position: int) -> None:
+    with memoryview(file.data) as content:
+        found = content[position : position + len(into)]
+        if len(found) < len(into):
+            raise CorruptLogError(path, position + len(found), "the file is shorter than its segment")
+        into[:] = found

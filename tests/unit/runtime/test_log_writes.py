@@ -291,7 +291,7 @@ def test_random_turns(tmp_path, monkeypatch, seed):
     async def run(world, device):
         waiters: list[tuple[TopicPartition, Waiter, int]] = []
         writes = []
-        world.store.writes._writers.begin = lambda write: (write.run(), writes.append(write))
+        world.store.writes._threads.start = lambda call: (call(), writes.append(call.args[0]))
         committed: dict[TopicPartition, set[int]] = {partition: {0} for partition in P}
 
         def account() -> None:
