@@ -1,6 +1,5 @@
 """The admin client's part for transactions: who has one open, and how it is ended from outside."""
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +11,7 @@ from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
+from moldau.client.machine import wall_ms
 from moldau.client.outbox_events import OutboxProducer
 from moldau.client.transaction_requests import END_BEFORE_V2, FEATURE, IMPLICIT_SINCE
 from moldau.client.transactional import PreparedTransaction
@@ -265,7 +265,7 @@ class TransactionAdmin(PartitionAdmin):
         Only those that have written nothing for longer than any transaction may last are looked
         at: what is younger may not have come to its coordinator yet.
         """
-        latest_ms = time.time() * 1000 - max_transaction_timeout_ms
+        latest_ms = wall_ms() - max_transaction_timeout_ms
         open_ones: list[HangingTransaction] = []
         for key, producers in (await self.describe_producers(partitions)).items():
             if isinstance(producers, KafkaError):

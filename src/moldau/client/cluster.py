@@ -1,8 +1,6 @@
 """What a client knows of the cluster: its brokers, who leads what, and connections to them."""
 
 import asyncio
-import random
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -16,6 +14,7 @@ from moldau.client.errors import (
     RequestTimeoutError,
     UnreachableError,
 )
+from moldau.client.machine import chance, monotonic
 from moldau.client.settings import ClientSettings, addresses_of
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
@@ -162,7 +161,7 @@ class Cluster:
     def find_topic(self, name: str) -> Topic | None:
         """Return what is known of a topic, None if that is nothing, or too old."""
         known = self._topics.get(name)
-        if known is None or time.monotonic() - known[1] > self.settings.metadata_max_age_ms / 1000:
+        if known is None or monotonic() - known[1] > self.settings.metadata_max_age_ms / 1000:
             return None
         return known[0]
 
@@ -247,7 +246,7 @@ class Cluster:
             for each in answer.brokers
         }
         taken: dict[str, Topic | KafkaError] = {}
-        monotonic = time.monotonic()
+        now = monotonic()
         for row in answer.topics:
             assert row.name is not None, "asked for by name"
             if row.error_code:
@@ -255,7 +254,7 @@ class Cluster:
                 taken[row.name] = KafkaError(row.error_code, f"topic {row.name}")
             else:
                 taken[row.name] = topic = _topic(row.name, row)
-                self._topics[row.name] = topic, monotonic
+                self._topics[row.name] = topic, now
         return taken
 
     # Trying again.
@@ -271,14 +270,14 @@ class Cluster:
         """Try until it works, an error says that it never will, or the time is up."""
         settings = self.settings
         limit_ms = settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
-        deadline = time.monotonic() + limit_ms / 1000
+        deadline = monotonic() + limit_ms / 1000
         backoff = Backoff(settings)
         while True:
             try:
-                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                async with asyncio.timeout(max(0.0, deadline - monotonic())):
                     return await attempt()
             except TimeoutError as error:
-                if isinstance(error, RequestTimeoutError) and time.monotonic() < deadline:
+                if isinstance(error, RequestTimeoutError) and monotonic() < deadline:
                     last: ClientError = error
                 else:
                     raise RequestTimeoutError(f"{what}: no answer in {limit_ms} ms") from error
@@ -287,7 +286,7 @@ class Cluster:
                     raise
                 last = error
             wait = backoff.next_seconds()
-            if time.monotonic() + wait >= deadline:
+            if monotonic() + wait >= deadline:
                 raise last
             await asyncio.sleep(wait)
 
@@ -303,7 +302,7 @@ class Backoff:
         """Return how long to wait now."""
         wait_ms = min(self._next_ms, self._ms_max)
         self._next_ms = wait_ms * 2
-        return wait_ms / 1000 * random.uniform(1 - JITTER, 1 + JITTER)
+        return wait_ms / 1000 * (1 + JITTER * (2 * chance() - 1))
 
 
 def _whole(answers: Mapping[str, Topic | KafkaError]) -> dict[str, Topic]:

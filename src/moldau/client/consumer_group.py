@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, CommitFailedError, KafkaError
 from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch_offsets
+from moldau.client.machine import monotonic
 from moldau.client.membership_driver import MembershipDriver
 from moldau.client.membership_events import (
     AssignedPartitions,
@@ -276,15 +276,15 @@ class ConsumerGroupClient:
         return await self._lookup.call(group_id, ask, what, timeout_ms=timeout_ms)
 
     def _auto_commit(self) -> None:
-        monotonic = time.monotonic()
+        now = monotonic()
         if not self._is_auto_commit or self._committing is not None:
             return
         interval = self._settings.auto_commit_interval_ms / 1000
         if self._commit_at == 0:
-            self._commit_at = monotonic + interval
-        if monotonic < self._commit_at:
+            self._commit_at = now + interval
+        if now < self._commit_at:
             return
-        self._commit_at = monotonic + interval
+        self._commit_at = now + interval
         work = self._commit_by_itself(self._consumed())
         self._committing = asyncio.get_running_loop().create_task(work)
 

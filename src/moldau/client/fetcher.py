@@ -7,7 +7,6 @@ out because another is full, and waits for a long poll to end.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -20,6 +19,7 @@ from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.fetch_queue import FetchedAnswer, FetchQueue, Trouble
 from moldau.client.fetch_session import FetchSessionHandler, PartitionFetch
+from moldau.client.machine import monotonic
 from moldau.client.offset_lookup import ISOLATION_LEVELS
 from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.errors import ProtocolError
@@ -79,12 +79,12 @@ class Fetcher:
 
     def pump(self) -> None:
         """Ask every broker that may be asked."""
-        monotonic = time.monotonic()
+        now = monotonic()
         nodes: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         for state in self._positions:
             if state.position is None or state.is_paused or state.is_fetched:
                 continue
-            if state.not_before > monotonic:
+            if state.not_before > now:
                 continue
             topic = self._cluster.find_topic(state.key.topic)
             if topic is None or state.key.partition >= len(topic.partitions):
@@ -92,7 +92,7 @@ class Fetcher:
             state.topic_id = state.topic_id or topic.topic_id
             partition = topic.partitions[state.key.partition]
             node_id = partition.leader
-            if state.replica is not None and state.replica_until > monotonic:
+            if state.replica is not None and state.replica_until > now:
                 node_id = state.replica
             if node_id == NO_LEADER or state.topic_id != topic.topic_id:
                 continue
@@ -238,7 +238,7 @@ class Fetcher:
         state.not_before = 0.0
         if row.preferred_read_replica >= 0:
             state.replica = row.preferred_read_replica
-            state.replica_until = time.monotonic() + self._settings.metadata_max_age_ms / 1000
+            state.replica_until = monotonic() + self._settings.metadata_max_age_ms / 1000
         return self._chunk(state, wanted, row) if row.records else None
 
     def _chunk(
@@ -287,6 +287,6 @@ class Fetcher:
             if error.code is not ErrorCode.OFFSET_NOT_AVAILABLE:
                 self._cluster.forget(state.key.topic)
             wait = self._settings.retry_backoff_ms / 1000
-            state.not_before = time.monotonic() + wait
+            state.not_before = monotonic() + wait
             asyncio.get_running_loop().call_later(wait, self._on_news)
         return None

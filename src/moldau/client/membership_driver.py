@@ -1,13 +1,10 @@
 """Does what a group's member wants: asks the coordinator, looks at topics and at the clock."""
 
 import asyncio
-import random
 import re
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
-from uuid import uuid4
 
 from moldau.client.assignors import parse_strategy
 from moldau.client.classic_membership import ClassicMembership
@@ -17,6 +14,7 @@ from moldau.client.consumer_membership import ConsumerMembership
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.coordinator_lookup import LANE, CoordinatorLookup
 from moldau.client.errors import ClientError, KafkaError
+from moldau.client.machine import chance, machine, monotonic
 from moldau.client.membership import GroupMembership
 from moldau.client.membership_events import (
     CallUser,
@@ -108,7 +106,7 @@ class MembershipDriver:
 
     def tell(self, event: MembershipEvent) -> None:
         """Tell the member something, and do what it wants."""
-        for effect in self.member.handle(event, time.monotonic()):
+        for effect in self.member.handle(event, monotonic()):
             self._perform(effect)
         self._set_timer()
 
@@ -172,7 +170,7 @@ class MembershipDriver:
             self._timer = None
         due = self.member.next_time
         if due is not None:
-            seconds = max(0.0, due - time.monotonic())
+            seconds = max(0.0, due - monotonic())
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self.tell, MembershipTick())
 
@@ -253,12 +251,12 @@ class MembershipDriver:
     async def _watch(self) -> None:
         """Look from time to time if topics have come, gone or grown; for missing ones often."""
         age = self._settings.metadata_max_age_ms / 1000
-        looked_at = time.monotonic()
+        looked_at = monotonic()
         while True:
             await asyncio.sleep(min(age, self._settings.retry_backoff_max_ms / 1000))
-            if not self._is_missing and time.monotonic() < looked_at + age:
+            if not self._is_missing and monotonic() < looked_at + age:
                 continue
-            looked_at = time.monotonic()
+            looked_at = monotonic()
             if self._pattern is not None:
                 await self._match()
             if isinstance(self.member, ClassicMembership) and self.member.watched:
@@ -279,6 +277,6 @@ def _make_member(settings: ConsumerSettings) -> GroupMembership:
         remote_assignor=settings.group_remote_assignor or None,
     )
     if settings.is_consumer_protocol:
-        member_id = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
-        return ConsumerMembership(rules, random.random, member_id)
-    return ClassicMembership(rules, random.random)
+        member_id = urlsafe_b64encode(machine().entropy(16)).rstrip(b"=").decode()
+        return ConsumerMembership(rules, chance, member_id)
+    return ClassicMembership(rules, chance)

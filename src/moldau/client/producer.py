@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -13,6 +12,7 @@ from moldau.client.admission import admit_batch, admit_record, count_partitions
 from moldau.client.arrow_batches import encode_rows
 from moldau.client.background import BackgroundLoop
 from moldau.client.errors import BufferFullError, ClosedError
+from moldau.client.machine import monotonic
 from moldau.client.producer_settings import load_producer_settings
 from moldau.client.sender import Sender
 from moldau.client.shared_cluster import SharedCluster
@@ -119,7 +119,7 @@ class AsyncProducer(AsyncTransactional):
 
     async def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        deadline = time.monotonic() + self.settings.max_block_ms / 1000
+        deadline = monotonic() + self.settings.max_block_ms / 1000
         return await count_partitions(self._get_sender(), topic, deadline)
 
     async def flush(self) -> None:

@@ -1,8 +1,6 @@
 """Does what the outbox wants: takes full batches, sends them, asks the cluster, tells who waits."""
 
 import asyncio
-import random
-import time
 from collections.abc import Coroutine
 from functools import partial
 from typing import Any, cast
@@ -16,6 +14,7 @@ from moldau.client.errors import (
     KafkaError,
 )
 from moldau.client.lane import Lane
+from moldau.client.machine import REAL, chance, machine, monotonic, wall_ms
 from moldau.client.outbox import Outbox, OutboxRules
 from moldau.client.outbox_events import (
     Closed,
@@ -70,13 +69,14 @@ class Sender:
             partitioner=ROUND_ROBIN if settings.partitioner == "round-robin" else STICKY,
             ignores_keys=settings.partitioner_ignore_keys,
             choose=custom,
-            clock=time.monotonic,
+            clock=machine().monotonic,
+            wall_ms=None if machine() is REAL else wall_ms,
             wake=partial(schedule, self._turn),
             waiting=LoopWaiting(self.loop),
-            seed=random.getrandbits(64),
+            seed=int.from_bytes(machine().entropy(8)),
         )
         self._packing = Packing(settings)
-        self._outbox = Outbox(_rules(settings), split=self._packing.split, chance=random.random)
+        self._outbox = Outbox(_rules(settings), split=self._packing.split, chance=chance)
         self._lanes: dict[int, Lane] = {}
         self._events: list[OutboxEvent] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -191,7 +191,7 @@ class Sender:
 
     def _turn(self, *, everything: bool = False) -> None:
         """Take what is full or has lingered."""
-        now = time.monotonic()
+        now = monotonic()
         taken, due = self.accumulator.take(now, everything=everything)
         if self._linger_timer is not None:
             self._linger_timer.cancel()
@@ -215,7 +215,7 @@ class Sender:
         """Have the outbox handle what has happened, and do what it says."""
         if self._is_abandoned:
             return  # a connection that others use brings answers behind the end, too
-        now = time.monotonic()
+        now = monotonic()
         events, self._events = self._events, []
         for event in events:
             for effect in self._outbox.handle(event, now):

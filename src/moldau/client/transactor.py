@@ -1,8 +1,6 @@
 """Does what transactions want: asks coordinators, drains the outbox, tells who waits."""
 
 import asyncio
-import random
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
@@ -15,6 +13,7 @@ from moldau.client.errors import (
     RequestTimeoutError,
     TransactionError,
 )
+from moldau.client.machine import chance, monotonic
 from moldau.client.outbox_events import Abandoned, Enlisted, OutboxEvent, Renewed
 from moldau.client.producer_settings import ProducerSettings
 from moldau.client.transaction import TransactionRules, Transactions, TxnState
@@ -80,7 +79,7 @@ class Transactor:
             backoff=settings.retry_backoff_ms / 1000,
             backoff_max=settings.retry_backoff_max_ms / 1000,
         )
-        self.transactions = Transactions(rules, chance=random.random)
+        self.transactions = Transactions(rules, chance=chance)
 
     @property
     def produce_version(self) -> int:
@@ -165,7 +164,7 @@ class Transactor:
         self._loop.call_soon(self._handle, event)
 
     def _handle(self, event: TransactionEvent) -> None:
-        now = time.monotonic()
+        now = monotonic()
         try:
             effects = self.transactions.handle(event, now)
         finally:
