@@ -45,6 +45,8 @@ class SimulatedDisk:
     ) -> None:
         self.operations = 0
         self.capacity_bytes = capacity_bytes
+        self.is_broken = False
+        """Whether every operation fails, until it is False again."""
         self._random = Random(seed)
         self._names = Names(is_journaled=is_journaled)
         self._faults: list[_Fault] = []
@@ -93,6 +95,10 @@ class SimulatedDisk:
     def warm(self, path: str) -> None:
         """Bring a file back into the cache, as a thread that reads it would."""
         self._file(path).cold = False
+
+    def file_paths(self) -> list[str]:
+        """Return the paths of all files, sorted."""
+        return sorted(path for path, _ in files_below(self._names.root))
 
     # The port.
 
@@ -225,7 +231,9 @@ class SimulatedDisk:
         """Return how much of the capacity is left; without one, plenty."""
         if self.capacity_bytes is None:
             return 1 << 40
-        return self.capacity_bytes - sum(len(file.data) for file in files_below(self._names.root))
+        return self.capacity_bytes - sum(
+            len(file.data) for _, file in files_below(self._names.root)
+        )
 
     def _read_cold(self, file: CachedFile, path: str, position: int, into: memoryview) -> None:
         self._step("read", path)
@@ -240,6 +248,8 @@ class SimulatedDisk:
         if self._power_lost_at is not None and self.operations >= self._power_lost_at:
             raise PowerLostError
         self.operations += 1
+        if self.is_broken:
+            return True
         for fault in self._faults:
             if fault.operation in (None, operation):
                 fault.after -= 1
@@ -289,5 +299,7 @@ def _fill(into: memoryview, file: CachedFile, path: str, position: int) -> None:
     with memoryview(file.data) as content:
         found = content[position : position + len(into)]
         if len(found) < len(into):
-            raise CorruptLogError(path, position + len(found), "the file is shorter than its segment")
+            raise CorruptLogError(
+                path, position + len(found), "the file is shorter than its segment"
+            )
         into[:] = found

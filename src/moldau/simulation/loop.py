@@ -77,7 +77,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ) -> None:
         self.environment: Any = None
         """What code on this loop asks for time, chance and the machine."""
-        self._name = name
+        self.name = name
+        """The process's."""
         self._scheduler = scheduler
         self._clock = clock
         self._random = random.random
@@ -93,10 +94,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._is_turning = False
         self._is_paused = False
         self._is_revoked = False
-        self._generators: dict[int, AsyncGenerator[Any, Any]] = {}
 
     def __repr__(self) -> str:
-        return f"<loop of {self._name}>"
+        return f"<loop of {self.name}>"
 
     # Life and death.
 
@@ -120,14 +120,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Unwind what is left of a revoked loop now, and not when garbage is collected."""
         assert self._is_revoked, "it runs"
         tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimulatedTask)]
-        events._set_running_loop(self)  # noqa: SLF001 - as asyncio's own loops do
+        outer = events._get_running_loop()  # noqa: SLF001 - one process may kill another
+        events._set_running_loop(self)  # noqa: SLF001
         try:
             for task in sorted(tasks, key=lambda each: each.number):
                 # As asyncio's gather does it.
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
                 _close(task.get_coro())
         finally:
-            events._set_running_loop(None)  # noqa: SLF001
+            events._set_running_loop(outer)  # noqa: SLF001
 
     def pause(self) -> None:
         """Have no turn until `resume`."""
@@ -246,7 +247,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     # Connections.
 
-    async def create_connection(
+    async def create_connection(  # type: ignore[override]
         self,
         protocol_factory: Callable[[], asyncio.BaseProtocol],
         host: str,
@@ -307,7 +308,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 self._cancelled_timers -= 1
         count = len(ready)
         if count:
-            self._trace.note(self._name, "turn", str(count))
+            self._trace.note(self.name, "turn", str(count))
             self._run(count)
         if self._is_revoked:
             return

@@ -141,6 +141,7 @@ class Process:
         self.sockets: dict[VirtualSocket, None] = {}
         self.listeners: dict[VirtualListener, None] = {}
         self.reports: list[Callable[[], object]] | None = None
+        self.when_resumed: list[Callable[[], object]] = []
         self._task: asyncio.Task[Any] | None = None
         # What is abstract raises: signals, subprocesses, and all that needs sockets of the system.
         self.loop = SimulatedLoop(  # type: ignore[abstract]
@@ -191,6 +192,9 @@ class Process:
             self.trace.note(self.name, "resume")
             self.state = ProcessState.RUNNING
             self.loop.resume()
+            waiting, self.when_resumed = self.when_resumed, []
+            for go_on in waiting:
+                go_on()
 
     def revoke(self, *, is_told: bool = True) -> None:
         """Take disk, network and callbacks from it; its system tells its peers if it can."""

@@ -76,13 +76,13 @@ class Names:
                 node.crash(random)
 
 
-def files_below(node: DiskNode) -> Iterator[CachedFile]:
-    """Yield the files at and below a node."""
-    if isinstance(node, CachedFile):
-        yield node
-    else:
-        for child in node.shown.values():
-            yield from files_below(child)
+def files_below(directory: Directory, path: str = "") -> Iterator[tuple[str, CachedFile]]:
+    """Yield the files below a directory, with their paths."""
+    for name, node in directory.shown.items():
+        if isinstance(node, CachedFile):
+            yield path + name, node
+        else:
+            yield from files_below(node, f"{path}{name}/")
 
 
 def _write(edits: tuple[NameEdit, ...]) -> None:

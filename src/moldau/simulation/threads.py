@@ -29,6 +29,9 @@ class ThreadOwner(Protocol):
     reports: list[Callable[[], object]] | None
     """What a call in a thread has for the event loop; None while none runs."""
 
+    when_resumed: list[Callable[[], object]]
+    """What goes on when a paused process does."""
+
     @property
     def device_free_ns(self) -> int:
         """When devices work again that hang; in the past if none does."""
@@ -79,8 +82,8 @@ class SimulatedThreads:
         """Take no further call; wait for those that were started, or let them end by themselves."""
         self._is_closed = True
         if wait:
-            while self._begun or self._waiting:
-                self.run_now(next(iter(self._begun)) if self._begun else self._waiting[0])
+            for job in (*self._begun, *self._waiting):
+                self.run_now(job)
 
     def run_now(self, job: "SimulatedJob") -> None:
         """Let the loop wait until a job, and those that were started before it, have ended."""
@@ -115,7 +118,7 @@ class SimulatedThreads:
         if job.is_done or owner.loop.is_revoked:
             return
         if owner.is_paused:
-            owner.scheduler.after(10 * MILLISECOND, self._come, job)
+            owner.when_resumed.append(partial(self._plan, job))
             return
         if owner.device_free_ns > owner.scheduler.now:
             self._plan(job)

@@ -40,6 +40,11 @@ class Trace:
         if self._lines is not None:
             self._lines.append(TraceLine(now, machine, kind, detail))
 
+    def remark(self, machine: str, text: str) -> None:
+        """Keep a text that is no part of the hash, as there may be addresses in it."""
+        if self._lines is not None:
+            self._lines.append(TraceLine(self._scheduler.now, machine, "log", text))
+
     def digest(self) -> str:
         """Return the hash over everything until now."""
         self._settle()

@@ -18,8 +18,10 @@ BUSY_RATE: Final = 0.1
 """How often the system takes only a part of what it has room for, or nothing yet."""
 LATE_FLUSH_RATE: Final = 0.1
 LATE_FLUSH_SECONDS_MAX: Final = 0.002
-POISON: Final = bytes([0xDB]) * (64 << 10)
+POISON: Final = memoryview(bytes([0xDB]) * (64 << 10))
 """What a read leaves behind the bytes that have come, in memory that was offered for them."""
+POISON_BYTES: Final = 4 << 10
+"""How much of it most reads leave."""
 
 
 class SimulatedTransport(asyncio.Transport):
@@ -161,7 +163,8 @@ class SimulatedTransport(asyncio.Transport):
                 piece = socket.read(limit - end)
                 buffer[end : end + len(piece)] = piece
                 end += len(piece)
-            poisoned = min(size - end, len(POISON))
+            poison_bytes = len(POISON) if self._random() < SHORT_READ_RATE else POISON_BYTES
+            poisoned = min(size - end, poison_bytes)
             buffer[end : end + poisoned] = POISON[:poisoned]
         protocol.buffer_updated(end)
 

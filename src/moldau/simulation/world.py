@@ -1,13 +1,19 @@
 """A world: machines under one virtual time, and everything in it from one seed."""
 
 import gc
+import logging
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from random import Random
 from types import TracebackType
 from typing import Final, Self
 
+from moldau.simulation.disk import PowerLostError
 from moldau.simulation.machine import SimulatedMachine
 from moldau.simulation.network import Network
+from moldau.simulation.process_disk import ProcessGoneError
+from moldau.simulation.process_logs import ProcessLogs
 from moldau.simulation.scheduler import SECOND, Chance, Scheduler
 from moldau.simulation.trace import Trace
 
@@ -45,14 +51,23 @@ class World:
         self.violations: list[str] = []
         self.after_step: list[Callable[[], None]] = []
         """Called after every step: laws, which call `violate`."""
-        self._collects = True
+        self.logs = ProcessLogs(self.trace)
+        """What processes log; their errors apart."""
+        self._leave = ExitStack()
 
     def __enter__(self) -> Self:
         """Begin: from now on garbage is collected at the same steps in every run."""
         # Generators, and futures with errors that no code has seen, end with the garbage.
-        self._collects = gc.isenabled()
-        gc.disable()
+        if gc.isenabled():
+            self._leave.callback(gc.enable)
+            gc.disable()
         gc.freeze()  # what was there before is not looked at again and again
+        self._leave.callback(gc.unfreeze)
+        self._leave.callback(setattr, sys, "unraisablehook", sys.unraisablehook)
+        sys.unraisablehook = self._cannot_raise
+        logger = logging.getLogger("moldau")
+        logger.addHandler(self.logs)
+        self._leave.callback(logger.removeHandler, self.logs)
         return self
 
     def __exit__(
@@ -64,9 +79,12 @@ class World:
         """Kill all processes."""
         for machine in self.machines.values():
             machine.kill()
-        gc.unfreeze()
-        if self._collects:
-            gc.enable()
+        self._leave.close()
+
+    def _cannot_raise(self, unraisable: "sys.UnraisableHookArgs") -> None:
+        """Take an error in a destructor for a violation, unless its process is no more."""
+        if not isinstance(unraisable.exc_value, PowerLostError | ProcessGoneError):
+            self.violate(f"{unraisable.err_msg or 'ignored'}: {unraisable.exc_value!r}")
 
     @property
     def seconds(self) -> float:

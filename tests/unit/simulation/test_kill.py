@@ -10,7 +10,7 @@ import pytest
 from moldau.kernel.disk import DiskMissingError
 from moldau.runtime.directory_lock import DirectoryInUseError
 from moldau.simulation.machine import Process, ProcessState
-from moldau.simulation.world import World
+from moldau.simulation.world import ViolationError, World
 from tests.unit.simulation.virtual_echo import Server, connect, until
 
 Kill = Callable[[Process], None]
@@ -213,3 +213,58 @@ def test_a_program_that_ends_cancels_what_it_leaves(world: World):
     process = world.machine("here").start(program)
     world.run(seconds=5)
     assert (process.state, process.result, told) == (ProcessState.ENDED, "done", ["cancelled"])
+
+
+def test_a_process_kills_another_and_goes_on(world: World):
+    async def forever() -> None:
+        await asyncio.sleep(1000)
+
+    victim = world.machine("there").start(forever)
+
+    async def program() -> str:
+        victim.kill()
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(1)
+        return loop.name
+
+    process = world.machine("here").start(program)
+    world.run(seconds=5)
+    assert (victim.state, process.result) == (ProcessState.KILLED, "here/1")
+
+
+class Careless:
+    """Fails when it is no more needed, and writes."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self._disk = environment().open_disk("/data")
+        self._error = error
+
+    def __del__(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._disk.append("after", [b"x"])
+
+
+def test_a_destructor_of_a_killed_process_has_no_effect(world: World):
+    async def program() -> None:
+        careless = Careless()
+        await asyncio.sleep(1000)
+        del careless
+
+    process = world.machine("here").start(program)
+    world.run(seconds=1)
+    process.kill()
+    gc.collect()
+    world.run(seconds=1)
+    assert not process.machine.disk("/data").list("")
+
+
+def test_a_destructor_that_fails_is_a_violation(world: World):
+    async def program() -> None:
+        careless = Careless(ValueError("broken"))
+        await asyncio.sleep(1)
+        del careless
+
+    world.machine("here").start(program)
+    with pytest.raises(ViolationError, match="broken"):
+        world.run(seconds=2)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from moldau.kernel.disk import DiskColdError, DiskError, DiskFailedError, DiskMissingError
+from moldau.log.errors import CorruptLogError
 from moldau.simulation.disk import PowerLostError, SimulatedDisk
 
 SEEDS = range(300)
@@ -343,3 +344,44 @@ def test_a_look_at_the_files_meets_no_faults():
         assert disk.read("a", 0, 99) == b"content"
     with pytest.raises(PowerLostError):
         disk.read("a", 0, 99)
+
+
+def test_a_broken_disk_fails_until_it_is_mended():
+    disk = SimulatedDisk(1)
+    durable(disk, b"x")
+    disk.is_broken = True
+    for _ in range(2):
+        with pytest.raises(DiskFailedError):
+            disk.read("a", 0, 1)
+    disk.is_broken = False
+    assert disk.read("a", 0, 1) == b"x"
+
+
+def test_a_range_of_a_cold_file_is_read_later_whatever_its_name_is_then():
+    disk = SimulatedDisk(1)
+    durable(disk, b"0123456789")
+    into = memoryview(bytearray(4))
+    assert disk.begin_read("a", 2, into) is None
+    assert into == b"2345"
+    disk.chill("a")
+    read = disk.begin_read("a", 4, into)
+    disk.rename("a", "b")
+    assert read is not None
+    read()
+    assert into == b"4567"
+    assert disk.read("b", 0, 2) == b"01"
+
+
+def test_a_range_past_the_end_is_a_corrupt_log():
+    disk = SimulatedDisk(1)
+    durable(disk, b"0123")
+    with pytest.raises(CorruptLogError, match="shorter"):
+        disk.begin_read("a", 2, memoryview(bytearray(4)))
+
+
+def test_all_files_can_be_listed():
+    disk = SimulatedDisk(1)
+    disk.make_directory("d")
+    durable(disk, b"x", "d/b")
+    durable(disk, b"x", "a")
+    assert disk.file_paths() == ["a", "d/b"]

@@ -126,3 +126,20 @@ def test_a_started_call_that_raises_is_a_violation(world: World):
     world.machine("here").start(program)
     with pytest.raises(ViolationError, match=r"a call for test failed.*broken"):
         world.run(seconds=2)
+
+
+def test_calls_of_a_paused_process_go_on_when_it_does(world: World):
+    ran = []
+
+    async def program() -> None:
+        threads = environment().threads(1, "test")
+        for number in range(3):
+            threads.start(lambda n=number: ran.append((n, world.seconds > 10)))
+        await asyncio.sleep(100)
+
+    process = world.machine("here").start(program)
+    world.run_until(lambda: world.scheduler.steps >= 2, seconds=1)
+    process.pause()
+    world.at(10, process.resume)
+    world.run(seconds=20)
+    assert ran == [(0, True), (1, True), (2, True)]
