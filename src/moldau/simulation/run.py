@@ -8,18 +8,22 @@ from typing import Any, Final, Protocol
 
 from moldau.client.admin import AsyncAdmin
 from moldau.client.consumer import AsyncConsumer
+from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.committed import ReadFile
 from moldau.simulation.laws.node import NodeLaws
+from moldau.simulation.laws.transformed import check_transformed
 from moldau.simulation.laws.violation import LawViolation
 from moldau.simulation.machine import NodeProcess, SimulatedMachine
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.workload.client import QUICK, WorkloadClient
-from moldau.simulation.workload.ledger import Ledger
+from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, Ledger
+from moldau.simulation.workload.mills import MillClient
 from moldau.simulation.workload.producers import ProducerClient
-from moldau.simulation.workload.readers import CONSUMER_QUICK, ReaderClient
+from moldau.simulation.workload.readers import CONSUMER_QUICK, CommittedReaderClient, ReaderClient
 from moldau.simulation.workload.team import Team
+from moldau.simulation.workload.transactions import TransactionClient
 from moldau.simulation.world import World
 
 SERVERS: Final = "node-1:9092"
@@ -30,7 +34,9 @@ QUIESCE_SECONDS_MAX: Final = 120.0
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
-TOPICS: Final[Mapping[str, int]] = {"events": 3}
+TOPICS: Final[Mapping[str, int]] = {"events": 3, "payments": 2, "flour": 2}
+GROUPS: Final[Mapping[str, str]] = {MillClient.group: "payments"}
+"""Which topic each group reads."""
 SMALL: Final[Mapping[str, object]] = {"segment.bytes": 1 << 20, "segment.ms": 20_000}
 
 SETTINGS: Final[Mapping[str, str]] = {
@@ -232,6 +238,17 @@ class Run:
         found = self._finish(self._read_all, "final read")
         self._look()
         self.ledger.history.check_end(found)
+        offsets = self._finish(self._read_offsets, "reading offsets")
+        check_transformed(
+            {source: found[source] for source in MillClient.sources},
+            [
+                value
+                for place in found
+                if place.topic == MillClient.topic
+                for _, value in found[place]
+            ],
+            {source: offsets[MillClient.group, source] for source in MillClient.sources},
+        )
 
     def _serves(self) -> bool:
         self.start_node()
@@ -301,7 +318,7 @@ class Run:
         return process.result
 
     async def _create_topics(self) -> None:
-        async with AsyncAdmin(SERVERS, **QUICK) as admin:
+        async with AsyncAdmin(SERVERS, config=QUICK) as admin:
             for topic, partitions in TOPICS.items():
                 await admin.create_topic(topic, partitions, configs=SMALL)
 
@@ -312,8 +329,8 @@ class Run:
             for topic, count in TOPICS.items()
             for index in range(count)
         }
-        settings = {**CONSUMER_QUICK, "isolation_level": "read_committed"}
-        async with AsyncConsumer(SERVERS, **settings) as consumer:
+        settings = {**CONSUMER_QUICK, "isolation.level": "read_committed"}
+        async with AsyncConsumer(SERVERS, config=settings) as consumer:
             ends = await consumer.end_offsets(found)
             consumer.assign(found)
             while any([await consumer.position(key) < ends[key] for key in found]):
@@ -323,13 +340,33 @@ class Run:
                     found[place].append((record.offset, record.value))
         return found
 
+    async def _read_offsets(self) -> dict[GroupPartition, int]:
+        """Read the committed offsets of all groups; each was written, and by no other later."""
+        begun = self.ledger.now
+        found: dict[GroupPartition, int] = {}
+        async with AsyncAdmin(SERVERS, config=QUICK) as admin:
+            for group, topic in GROUPS.items():
+                places = [TopicPartition(topic, index) for index in range(TOPICS[topic])]
+                offsets = await admin.list_group_offsets(group, places)
+                for place in places:
+                    committed = offsets.get(place)
+                    if isinstance(committed, KafkaError):
+                        raise committed
+                    offset = NO_OFFSET if committed is None else committed.offset
+                    self.ledger.offsets.read((group, place), offset, begun)
+                    found[group, place] = offset
+        return found
+
     def _clients(self, pace: float) -> list[WorkloadClient]:
         random, ledger = self.world.random("workload"), self.ledger
         clients: list[WorkloadClient] = [
             ProducerClient("producer-1", SERVERS, ledger, random),
             ProducerClient("producer-2", SERVERS, ledger, random),
+            TransactionClient("payer-1", SERVERS, ledger, random),
+            TransactionClient("payer-2", SERVERS, ledger, random),
+            MillClient("mill-1", SERVERS, ledger, random),
             ReaderClient("reader-1", SERVERS, ledger, random),
-            ReaderClient("reader-2", SERVERS, ledger, random),
+            CommittedReaderClient("reader-2", SERVERS, ledger, random),
         ]
         for client in clients:
             client.pause_seconds /= pace

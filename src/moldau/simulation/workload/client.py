@@ -10,11 +10,11 @@ from moldau.client.errors import ClientError
 from moldau.simulation.workload.ledger import Ledger
 
 QUICK: Final[Mapping[str, object]] = {
-    "request_timeout_ms": 5_000,
-    "default_api_timeout_ms": 8_000,
-    "socket_connection_setup_timeout_ms": 3_000,
-    "retry_backoff_ms": 50,
-    "retry_backoff_max_ms": 500,
+    "request.timeout.ms": 5_000,
+    "default.api.timeout.ms": 8_000,
+    "socket.connection.setup.timeout.ms": 3_000,
+    "retry.backoff.ms": 50,
+    "retry.backoff.max.ms": 500,
 }
 """Settings of all clients: what a broker does not answer is asked again soon."""
 

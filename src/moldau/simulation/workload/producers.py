@@ -12,8 +12,8 @@ from moldau.simulation.workload.client import QUICK, WorkloadClient
 BURST_MAX: Final = 8
 PRODUCER_QUICK: Final[Mapping[str, object]] = {
     **QUICK,
-    "delivery_timeout_ms": 15_000,
-    "max_block_ms": 10_000,
+    "delivery.timeout.ms": 15_000,
+    "max.block.ms": 10_000,
 }
 
 
@@ -60,7 +60,7 @@ class ProducerClient(SendingClient):
     async def work(self) -> None:
         """Send bursts."""
         linger_ms = self.random.choice((0, 5))
-        producer = AsyncProducer(self._servers, linger_ms=linger_ms, **PRODUCER_QUICK)
+        producer = AsyncProducer(self._servers, config=PRODUCER_QUICK, linger_ms=linger_ms)
         await producer.start()
         try:
             while not self.is_ending:

@@ -10,7 +10,7 @@ from moldau.simulation.laws.history import ReaderNote
 from moldau.simulation.workload.client import QUICK, WorkloadClient
 from moldau.simulation.workload.ledger import Ledger
 
-CONSUMER_QUICK: Final[Mapping[str, object]] = {**QUICK, "auto_offset_reset": "earliest"}
+CONSUMER_QUICK: Final[Mapping[str, object]] = {**QUICK, "auto.offset.reset": "earliest"}
 POLL_MS: Final = 1_000
 SEEK_RATE: Final = 0.02
 
@@ -20,7 +20,7 @@ class ReaderClient(WorkloadClient):
 
     kind: ClassVar[str] = "read"
     is_committed = False
-    topics: Mapping[str, int] = {"events": 3}
+    topics: Mapping[str, int] = {"events": 3, "payments": 2}
     """With their numbers of partitions."""
 
     def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
@@ -31,10 +31,10 @@ class ReaderClient(WorkloadClient):
         """Poll, and sometimes seek."""
         consumer = AsyncConsumer(
             self._servers,
+            config=CONSUMER_QUICK,
             isolation_level="read_committed" if self.is_committed else "read_uncommitted",
             fetch_min_bytes=self.random.choice((1, 200)),
             max_poll_records=self.random.choice((10, 500)),
-            **CONSUMER_QUICK,
         )
         await consumer.start()
         try:
@@ -70,3 +70,10 @@ class ReaderClient(WorkloadClient):
     ) -> None:
         consumer.seek(place, offset)
         note.seek(place, offset)
+
+
+class CommittedReaderClient(ReaderClient):
+    """Reads only what is committed."""
+
+    is_committed = True
+    topics: Mapping[str, int] = {"events": 3, "payments": 2, "flour": 2}
