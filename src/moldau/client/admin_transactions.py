@@ -6,12 +6,12 @@ from typing import Final
 
 from moldau.client.admin_partitions import PartitionAdmin
 from moldau.client.by_name import ask_each
+from moldau.client.clock import loop_clock
 from moldau.client.connection import Connection
 from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
 from moldau.client.errors import ClientError, KafkaError, check
 from moldau.client.leaders import LeaderAnswers, ask_leaders, by_topic
-from moldau.client.machine import wall_ms
 from moldau.client.outbox_events import OutboxProducer
 from moldau.client.transaction_requests import END_BEFORE_V2, FEATURE, IMPLICIT_SINCE
 from moldau.client.transactional import PreparedTransaction
@@ -265,7 +265,7 @@ class TransactionAdmin(PartitionAdmin):
         Only those that have written nothing for longer than any transaction may last are looked
         at: what is younger may not have come to its coordinator yet.
         """
-        latest_ms = wall_ms() - max_transaction_timeout_ms
+        latest_ms = loop_clock().wall_ms() - max_transaction_timeout_ms
         open_ones: list[HangingTransaction] = []
         for key, producers in (await self.describe_producers(partitions)).items():
             if isinstance(producers, KafkaError):

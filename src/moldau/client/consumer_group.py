@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
@@ -14,7 +15,6 @@ from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import ClientError, CommitFailedError, KafkaError
 from moldau.client.group_metadata import GroupMetadata
 from moldau.client.group_offsets import OffsetAndMetadata, commit_offsets, fetch_offsets
-from moldau.client.machine import monotonic
 from moldau.client.membership_driver import MembershipDriver
 from moldau.client.membership_events import (
     AssignedPartitions,
@@ -85,6 +85,7 @@ class ConsumerGroupClient:
         self._consumed = consumed
         self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._driver = MembershipDriver(cluster, settings, self._lookup, on_news)
+        self._monotonic = loop_clock().monotonic
         self._listeners = Listeners()
         self._calling = asyncio.Lock()
         self._committing: asyncio.Task[None] | None = None
@@ -276,15 +277,15 @@ class ConsumerGroupClient:
         return await self._lookup.call(group_id, ask, what, timeout_ms=timeout_ms)
 
     def _auto_commit(self) -> None:
-        now = monotonic()
+        monotonic = self._monotonic()
         if not self._is_auto_commit or self._committing is not None:
             return
         interval = self._settings.auto_commit_interval_ms / 1000
         if self._commit_at == 0:
-            self._commit_at = now + interval
-        if now < self._commit_at:
+            self._commit_at = monotonic + interval
+        if monotonic < self._commit_at:
             return
-        self._commit_at = now + interval
+        self._commit_at = monotonic + interval
         work = self._commit_by_itself(self._consumed())
         self._committing = asyncio.get_running_loop().create_task(work)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from moldau._native.records import read_batches
 from moldau.client.chunk import Chunk
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import NO_LEADER, Backoff, Cluster, Node
 from moldau.client.committed import committed, visible
 from moldau.client.connection import Connection
@@ -19,7 +20,6 @@ from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.errors import ClientError, KafkaError
 from moldau.client.fetch_queue import FetchedAnswer, FetchQueue, Trouble
 from moldau.client.fetch_session import FetchSessionHandler, PartitionFetch
-from moldau.client.machine import monotonic
 from moldau.client.offset_lookup import ISOLATION_LEVELS
 from moldau.client.positions import PartitionState, Positions
 from moldau.kernel.errors import ProtocolError
@@ -61,6 +61,7 @@ class Fetcher:
         self._positions = positions
         self._on_news = on_news
         self._queue = queue
+        self._monotonic = loop_clock().monotonic
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._asked: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
@@ -79,12 +80,12 @@ class Fetcher:
 
     def pump(self) -> None:
         """Ask every broker that may be asked."""
-        now = monotonic()
+        monotonic = self._monotonic()
         nodes: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         for state in self._positions:
             if state.position is None or state.is_paused or state.is_fetched:
                 continue
-            if state.not_before > now:
+            if state.not_before > monotonic:
                 continue
             topic = self._cluster.find_topic(state.key.topic)
             if topic is None or state.key.partition >= len(topic.partitions):
@@ -92,7 +93,7 @@ class Fetcher:
             state.topic_id = state.topic_id or topic.topic_id
             partition = topic.partitions[state.key.partition]
             node_id = partition.leader
-            if state.replica is not None and state.replica_until > now:
+            if state.replica is not None and state.replica_until > monotonic:
                 node_id = state.replica
             if node_id == NO_LEADER or state.topic_id != topic.topic_id:
                 continue
@@ -238,7 +239,7 @@ class Fetcher:
         state.not_before = 0.0
         if row.preferred_read_replica >= 0:
             state.replica = row.preferred_read_replica
-            state.replica_until = monotonic() + self._settings.metadata_max_age_ms / 1000
+            state.replica_until = self._monotonic() + self._settings.metadata_max_age_ms / 1000
         return self._chunk(state, wanted, row) if row.records else None
 
     def _chunk(
@@ -287,6 +288,6 @@ class Fetcher:
             if error.code is not ErrorCode.OFFSET_NOT_AVAILABLE:
                 self._cluster.forget(state.key.topic)
             wait = self._settings.retry_backoff_ms / 1000
-            state.not_before = monotonic() + wait
+            state.not_before = self._monotonic() + wait
             asyncio.get_running_loop().call_later(wait, self._on_news)
         return None

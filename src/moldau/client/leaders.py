@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import NO_LEADER, Backoff, Cluster, Partition
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError, RequestTimeoutError, UnreachableError
-from moldau.client.machine import monotonic
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.errors import ErrorCode
 
@@ -35,6 +35,7 @@ async def ask_leaders(
     answers: LeaderAnswers[Found] = {}
     left = dict(wanted)
     limit_ms = cluster.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
+    monotonic = loop_clock().monotonic
     deadline = monotonic() + limit_ms / 1000
     backoff = Backoff(cluster.settings)
     while True:

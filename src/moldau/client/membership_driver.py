@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from moldau.client.assignors import parse_strategy
 from moldau.client.classic_membership import ClassicMembership
+from moldau.client.clock import ClientClock, loop_clock
 from moldau.client.cluster import Backoff, Cluster, Topic
 from moldau.client.connection import Connection
 from moldau.client.consumer_membership import ConsumerMembership
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.coordinator_lookup import LANE, CoordinatorLookup
 from moldau.client.errors import ClientError, KafkaError
-from moldau.client.machine import chance, machine, monotonic
 from moldau.client.membership import GroupMembership
 from moldau.client.membership_events import (
     CallUser,
@@ -75,13 +75,14 @@ class MembershipDriver:
         self._settings = settings
         self._lookup = lookup
         self._on_news = on_news
-        self.member = _make_member(settings)
+        self._clock = loop_clock()
+        self.member = _make_member(settings, self._clock)
         self.failure: ClientError | None = None
         """What he is to be told by an error."""
         self._pattern: re.Pattern[str] | None = None
         self._is_missing = False
         """Whether the group wants a topic that is not there."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._watching: asyncio.Task[None] | None = None
         self._farewell: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
@@ -106,7 +107,7 @@ class MembershipDriver:
 
     def tell(self, event: MembershipEvent) -> None:
         """Tell the member something, and do what it wants."""
-        for effect in self.member.handle(event, monotonic()):
+        for effect in self.member.handle(event, self._clock.monotonic()):
             self._perform(effect)
         self._set_timer()
 
@@ -160,8 +161,8 @@ class MembershipDriver:
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.__delitem__)
         return task
 
     def _set_timer(self) -> None:
@@ -170,7 +171,7 @@ class MembershipDriver:
             self._timer = None
         due = self.member.next_time
         if due is not None:
-            seconds = max(0.0, due - monotonic())
+            seconds = max(0.0, due - self._clock.monotonic())
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self.tell, MembershipTick())
 
@@ -251,19 +252,19 @@ class MembershipDriver:
     async def _watch(self) -> None:
         """Look from time to time if topics have come, gone or grown; for missing ones often."""
         age = self._settings.metadata_max_age_ms / 1000
-        looked_at = monotonic()
+        looked_at = self._clock.monotonic()
         while True:
             await asyncio.sleep(min(age, self._settings.retry_backoff_max_ms / 1000))
-            if not self._is_missing and monotonic() < looked_at + age:
+            if not self._is_missing and self._clock.monotonic() < looked_at + age:
                 continue
-            looked_at = monotonic()
+            looked_at = self._clock.monotonic()
             if self._pattern is not None:
                 await self._match()
             if isinstance(self.member, ClassicMembership) and self.member.watched:
                 await self._count(self.member.watched)
 
 
-def _make_member(settings: ConsumerSettings) -> GroupMembership:
+def _make_member(settings: ConsumerSettings, clock: ClientClock) -> GroupMembership:
     rules = MemberRules(
         group_id=settings.group_id,
         instance_id=settings.group_instance_id or None,
@@ -277,6 +278,6 @@ def _make_member(settings: ConsumerSettings) -> GroupMembership:
         remote_assignor=settings.group_remote_assignor or None,
     )
     if settings.is_consumer_protocol:
-        member_id = urlsafe_b64encode(machine().entropy(16)).rstrip(b"=").decode()
-        return ConsumerMembership(rules, chance, member_id)
-    return ClassicMembership(rules, chance)
+        member_id = urlsafe_b64encode(clock.unique_id().bytes).rstrip(b"=").decode()
+        return ConsumerMembership(rules, clock.chance.random, member_id)
+    return ClassicMembership(rules, clock.chance.random)

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Cluster
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
 from moldau.client.errors import ClientError, KafkaError, NoOffsetError
 from moldau.client.group_offsets import OffsetAndMetadata
 from moldau.client.leaders import AbsentPartitionError, LeaderAnswers
-from moldau.client.machine import monotonic, wall_ms
 from moldau.client.offset_lookup import EARLIEST, ISOLATION_LEVELS, LATEST, list_offsets
 from moldau.client.offset_reset import OffsetReset
 from moldau.client.positions import PartitionState, Positions
@@ -35,12 +35,13 @@ class PositionFinder:
         self._settings = settings
         self._positions = positions
         self._committed = committed
+        self._clock = loop_clock()
 
     def has_work(self) -> bool:
         """Whether there is something to find out now."""
-        now = monotonic()
+        monotonic = self._clock.monotonic()
         for state in self._positions:
-            if self._waits(state, now):
+            if self._waits(state, monotonic):
                 continue
             topic = self._cluster.find_topic(state.key.topic)
             if topic is None or state.position is None:
@@ -51,13 +52,17 @@ class PositionFinder:
 
     def wait_seconds(self) -> float | None:
         """Return how long to wait before there is something to find out again, None if for ever."""
-        now = monotonic()
-        waits = [state.not_before - now for state in self._positions if self._waits(state, now)]
+        monotonic = self._clock.monotonic()
+        waits = [
+            state.not_before - monotonic
+            for state in self._positions
+            if self._waits(state, monotonic)
+        ]
         return min(waits, default=None)
 
-    def _waits(self, state: PartitionState, now: float) -> bool:
+    def _waits(self, state: PartitionState, monotonic: float) -> bool:
         is_concerned = state.position is None or self._positions.are_shared
-        return is_concerned and state.not_before > now
+        return is_concerned and state.not_before > monotonic
 
     async def run(self) -> None:
         """Find out what can be; raise what the user must know. What may pass is tried later."""
@@ -114,18 +119,18 @@ class PositionFinder:
             self._positions.found_committed(key, wanted[key], offset, epoch)
 
     async def _look_up(self) -> None:
-        now, now_ms = monotonic(), wall_ms()
+        monotonic, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
         generations: dict[TopicPartition, int] = {}
         timestamps: dict[TopicPartition, int] = {}
         error: ClientError | None = None
         for state in self._positions:
-            if state.position is not None or state.not_before > now:
+            if state.position is not None or state.not_before > monotonic:
                 continue
             if state.wants_committed:
                 continue  # it has come since the last look
             try:
                 what = f"partition {state.key}"
-                timestamps[state.key] = state.start.timestamp_at(now_ms, what)
+                timestamps[state.key] = state.start.timestamp_at(wall_ms, what)
                 generations[state.key] = state.generation
             except NoOffsetError as without:
                 error = error or without
@@ -155,7 +160,7 @@ class PositionFinder:
         self._cluster.forget(key.topic)
         state = self._positions.find(key)
         if state is not None:
-            state.not_before = monotonic() + self._settings.retry_backoff_ms / 1000
+            state.not_before = self._clock.monotonic() + self._settings.retry_backoff_ms / 1000
 
 
 def _is_open(answer: ListedOffset | KafkaError | None) -> bool:

@@ -12,7 +12,6 @@ from moldau.client.admission import admit_batch, admit_record, count_partitions
 from moldau.client.arrow_batches import encode_rows
 from moldau.client.background import BackgroundLoop
 from moldau.client.errors import BufferFullError, ClosedError
-from moldau.client.machine import monotonic
 from moldau.client.producer_settings import load_producer_settings
 from moldau.client.sender import Sender
 from moldau.client.shared_cluster import SharedCluster
@@ -119,7 +118,7 @@ class AsyncProducer(AsyncTransactional):
 
     async def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        deadline = monotonic() + self.settings.max_block_ms / 1000
+        deadline = self._get_sender().clock.monotonic() + self.settings.max_block_ms / 1000
         return await count_partitions(self._get_sender(), topic, deadline)
 
     async def flush(self) -> None:

@@ -56,9 +56,9 @@ class LargeWrite:
 
     def settle(self) -> None:
         """Wait until it is written, and report it, unless that was done; on the event loop."""
-        report, self._report = self._report, None
-        if report is not None:
+        if self._report is not None:
             self.job.wait()
+            report, self._report = self._report, None
             report(self)
 
 

@@ -1,1 +1,1 @@
-"""The other shell: the core on a simulated machine that fails as it is told, by seed."""
+"""A world from one seed: machines, network, disks and time, and the shells that run on them."""

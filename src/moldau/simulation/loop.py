@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from moldau.simulation.clock import MachineClock
+from moldau.simulation.process_disk import ProcessGoneError
 from moldau.simulation.scheduler import MICROSECOND, MILLISECOND, Scheduler
 from moldau.simulation.trace import Trace
 
@@ -19,6 +20,7 @@ Arguments = TypeVarTuple("Arguments")
 
 RESOLUTION_SECONDS: Final = 1e-9
 CANCELLED_TIMERS_MAX: Final = 100
+UNWINDINGS_MAX: Final = 100
 LATE_TURN_RATE: Final = 0.002
 """How many turns take milliseconds: the system ran something else, or garbage was collected."""
 
@@ -126,9 +128,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)  # noqa: SLF001
         try:
             for task in sorted(tasks, key=lambda each: each.number):
-                # As asyncio's gather does it.
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-                _close(task.get_coro())
+                _let_go(task)
+                _unwind(task.get_coro())
         finally:
             events._set_running_loop(outer)  # noqa: SLF001
 
@@ -237,9 +238,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Run a coroutine in a task."""
         self._number += 1
         number = self._number
-        return SimulatedTask(
+        task: SimulatedTask[Any] = SimulatedTask(
             number, coro, loop=self, name=name or f"Task-{number}", context=context
         )
+        if self._is_revoked:
+            _let_go(task)
+            coro.close()
+        return task
 
     def run_in_executor(
         self, executor: object, func: Callable[[*Arguments], Result], *args: *Arguments
@@ -356,9 +361,19 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self.call_soon(self.create_task, generator.aclose())
 
 
-def _close(work: Any) -> None:
-    """Unwind a coroutine whose effects are revoked; what it raises meanwhile matters no more."""
-    try:
-        work.close()
-    except BaseException as error:  # noqa: BLE001 - the process is dead: no error reaches it
-        del error
+def _let_go(task: SimulatedTask[Any]) -> None:
+    """Have a task that never ends be forgotten without a word, as asyncio's gather does it."""
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _unwind(work: Any) -> None:
+    """Unwind a coroutine whose effects are revoked; what it raises meanwhile matters no more.
+
+    Its `close` would leave behind what it waits for, if that waits for something while it unwinds.
+    """
+    for _ in range(UNWINDINGS_MAX):
+        try:
+            work.throw(ProcessGoneError())
+        except BaseException as error:  # noqa: BLE001 - the process is dead: no error reaches it
+            del error
+            return

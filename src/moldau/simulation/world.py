@@ -84,7 +84,8 @@ class World:
     def _cannot_raise(self, unraisable: "sys.UnraisableHookArgs") -> None:
         """Take an error in a destructor for a violation, unless its process is no more."""
         if not isinstance(unraisable.exc_value, PowerLostError | ProcessGoneError):
-            self.violate(f"{unraisable.err_msg or 'ignored'}: {unraisable.exc_value!r}")
+            what = f"{unraisable.err_msg or 'ignored in'} {unraisable.object!r}"
+            self.violate(f"{what}: {unraisable.exc_value!r}")
 
     @property
     def seconds(self) -> float:

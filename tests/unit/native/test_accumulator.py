@@ -38,6 +38,12 @@ def make(clock: Clock | None = None, partitions: int = 4, **settings: Any) -> Ac
     return accumulator
 
 
+def test_records_without_a_time_have_that_of_the_clock() -> None:
+    accumulator = make(wall_clock=lambda: 1_234)
+    given = [accumulator.append("t", b"v", timestamp_ms=at) for at in (None, 5)]
+    assert [each.timestamp_ms for each in given if each] == [1_234, 5]
+
+
 def taken(accumulator: Accumulator) -> list[PendingBatch]:
     return accumulator.take(0.0, everything=True)[0]
 

@@ -232,6 +232,27 @@ def test_a_process_kills_another_and_goes_on(world: World):
     assert (victim.state, process.result) == (ProcessState.KILLED, "here/1")
 
 
+def test_what_waits_while_it_unwinds_is_unwound_from_there(world: World):
+    unwound = []
+
+    async def program() -> None:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            try:
+                await asyncio.sleep(1)
+            finally:
+                unwound.append("inner")
+                await asyncio.sleep(1)
+
+    process = world.machine("here").start(program)
+    world.run(seconds=1)
+    process.kill()
+    assert unwound == ["inner"]
+    gc.collect()
+    world.run(seconds=1)
+
+
 class Careless:
     """Fails when it is no more needed, and writes."""
 

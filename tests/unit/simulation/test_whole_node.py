@@ -37,14 +37,7 @@ def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
         async with AsyncProducer("broker:9092", linger_ms=0) as producer:
             for number in range(RECORDS):
                 value = b"value %d" % number
-                metadata = await (
-                    await producer.send(
-                        "t",
-                        value,
-                        b"%d" % number,
-                        timestamp_ms=asyncio.get_running_loop().environment.now().wall_ms,
-                    )
-                )
+                metadata = await (await producer.send("t", value, b"%d" % number))
                 acknowledged[metadata.partition, metadata.offset] = value
                 await asyncio.sleep(0.01)
 

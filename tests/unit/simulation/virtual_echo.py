@@ -91,4 +91,4 @@ async def until(condition: Callable[[], object]) -> None:
     """Wait in virtual time, with a deadline."""
     async with asyncio.timeout(600):
         while not condition():
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
