@@ -30,7 +30,6 @@ class Team:
         self._world = world
         self._random = random
         self._life_seconds = life_seconds
-        self._processes: dict[WorkloadClient, Process] = {}
         self._is_ending = False
 
     def begin(self) -> None:
@@ -51,7 +50,7 @@ class Team:
     @property
     def is_alive(self) -> bool:
         """Whether any client has not ended."""
-        return any(process.is_alive for process in self._processes.values())
+        return any(each.process is not None and each.process.is_alive for each in self.clients)
 
     def _start(self, number: int, client: WorkloadClient) -> None:
         machine = self._world.machine(f"client-{number // CLIENTS_PER_MACHINE + 1}")
@@ -65,7 +64,7 @@ class Team:
                 if not process.is_revoked:  # else it is unwound, and cannot wait for anything
                     self._world.violate(f"{client.writer} has failed: {error!r}")
 
-        self._processes[client] = process = machine.start(live, name=client.name)
+        client.process = process = machine.start(live, name=client.name)
         life = self._random.expovariate(1 / self._life_seconds)
         self._world.after(life, lambda: self._kill(number, client, process))
 
