@@ -77,6 +77,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         trace: Trace,
         failed: Callable[[str], None],
     ) -> None:
+        self.turns = 0
+        """How many turns it has had."""
         self.environment: Any = None
         """What code on this loop asks for time, chance and the machine."""
         self.name = name
@@ -329,6 +331,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _run(self, count: int) -> None:
         """Run so much of what is ready."""
+        self.turns += 1
         ready = self._ready
         hooks = sys.get_asyncgen_hooks()
         events._set_running_loop(self)  # noqa: SLF001 - as asyncio's own loops do

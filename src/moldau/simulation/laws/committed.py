@@ -9,14 +9,15 @@ from typing import Final, NamedTuple
 
 from moldau._native.records import Batch, Record, read_batches
 from moldau.kernel.disk import Buffer
+from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.markers import find_marker
 from moldau.log.partition import PartitionLog
 from moldau.records.batch import read_records
 from moldau.simulation.laws.violation import LawViolation
 
-ReadFile = Callable[[str], Buffer]
-"""Returns a file's content as the node would see it; the look leaves no trace."""
+ReadFile = Callable[[str, int], Buffer]
+"""Returns a file's content from a position on, as the node sees it; the look leaves no trace."""
 
 RecordsLaw = Callable[[Sequence[Record]], None]
 """Checks the records of one more batch, such as those that a coordinator writes."""
@@ -49,6 +50,7 @@ class CommittedLog:
         self._law = law
         self._crcs: dict[int, tuple[int, int]] = {}
         self._end = 0
+        self._place = "", 0
         self._epochs: dict[int, _ProducerEpochs] = {}
 
     @property
@@ -67,11 +69,22 @@ class CommittedLog:
         if ends.high_watermark == self._end:
             return
         start = max(self._end, ends.log_start)
-        for data, batch in _batches(log, read_file, start):
-            if batch.last_offset >= ends.high_watermark:
-                break
-            self._add(data, batch)
+        try:
+            self._follow(log, read_file, start, ends.high_watermark)
+        except CorruptBatchError:
+            # What was committed is no more where it was; the batches tell what is there instead.
+            self._place = "", 0
+            self._follow(log, read_file, start, ends.high_watermark)
         self._end = ends.high_watermark
+
+    def _follow(self, log: PartitionLog, read_file: ReadFile, start: int, end: int) -> None:
+        for path, position, data in _files(log, read_file, start, self._place):
+            for batch in read_batches(data):
+                if batch.last_offset >= end:
+                    break
+                self._place = path, position + batch.position + batch.size
+                if batch.last_offset >= start:
+                    self._add(data, batch)
 
     def check_whole(self, log: PartitionLog, read_file: ReadFile) -> None:
         """Check that everything that was committed is still there, but for what may be removed."""
@@ -80,8 +93,9 @@ class CommittedLog:
             return
         found = {
             batch.base_offset: (batch.last_offset, batch.crc)
-            for _, batch in _batches(log, read_file, log.log_start)
-            if batch.last_offset < self._end
+            for _, _, data in _files(log, read_file, log.log_start)
+            for batch in read_batches(data)
+            if log.log_start <= batch.last_offset < self._end
         }
         expected = {base: batch for base, batch in self._crcs.items() if batch[0] >= log.log_start}
         if found != expected:
@@ -139,13 +153,17 @@ class _ProducerEpochs:
         self._is_open = False
 
 
-def _batches(log: PartitionLog, read_file: ReadFile, start: int) -> Iterator[tuple[Buffer, Batch]]:
-    """Yield the written batches that end at `start` or behind it, with the bytes they are in."""
+def _files(
+    log: PartitionLog, read_file: ReadFile, start: int, known: tuple[str, int] = ("", 0)
+) -> Iterator[tuple[str, int, Buffer]]:
+    """Yield the written files that have batches from `start` on, with where their bytes begin.
+
+    One file is read only behind a position that is known.
+    """
     segments = log.segments
     for number, segment in enumerate(segments):
         is_last = number + 1 == len(segments)
         if segment.size and (is_last or segments[number + 1].base_offset > start):
-            data = memoryview(read_file(segment.path))[: segment.size]
-            for batch in read_batches(data):
-                if batch.last_offset >= start:
-                    yield data, batch
+            position = known[1] if known[0] == segment.path else 0
+            data = memoryview(read_file(segment.path, position))
+            yield segment.path, position, data[: max(0, segment.size - position)]

@@ -33,8 +33,8 @@ class Followed:
         self.log = TestLog(self.disk)
         self.committed = CommittedLog(P)
 
-    def read_file(self, path: str) -> bytes:
-        return self.disk.read(path, 0, self.disk.size(path))
+    def read_file(self, path: str, position: int) -> bytes:
+        return self.disk.read(path, position, self.disk.size(path) - position)
 
     def follow(self) -> None:
         self.committed.follow(self.log.log, self.read_file)
