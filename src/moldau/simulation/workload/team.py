@@ -1,7 +1,7 @@
-"""The team of all clients: their processes are started, killed now and then, and ended."""
+"""The team of all clients: their processes are started, killed, and ended."""
 
 from collections.abc import Sequence
-from random import Random
+from functools import partial
 from typing import Final
 
 from moldau.simulation.laws.violation import LawViolation
@@ -10,7 +10,6 @@ from moldau.simulation.workload.client import WorkloadClient
 from moldau.simulation.world import World
 
 CLIENTS_PER_MACHINE: Final = 4
-ABSENCE_SECONDS_MAX: Final = 4.0
 
 
 class Team:
@@ -20,18 +19,10 @@ class Team:
         self,
         world: World,
         clients: Sequence[WorkloadClient],
-        random: Random,
-        *,
-        life_seconds: float,
     ) -> None:
         self.clients = clients
-        self.kills = 0
-        """How many client processes were killed."""
         self._world = world
-        self._random = random
-        self._life_seconds = life_seconds
         self._processes: dict[WorkloadClient, Process] = {}
-        self._is_ending = False
 
     def begin(self) -> None:
         """Start all clients."""
@@ -39,14 +30,20 @@ class Team:
             self._start(number, client)
 
     def end(self) -> None:
-        """Kill no client any more, and have each end when its operations have."""
-        self._is_ending = True
+        """Have each client end when its operations have."""
         for client in self.clients:
             client.is_ending = True
 
-    def spare(self) -> None:
-        """Kill no client any more."""
-        self._is_ending = True
+    def machine_of(self, number: int) -> str:
+        """Return the name of the machine that a client runs on, by the client's number."""
+        return f"client-{number // CLIENTS_PER_MACHINE + 1}"
+
+    def kill(self, name: str, absence_seconds: float) -> None:
+        """Kill a client, and start it again; nothing if it is away."""
+        for number, client in enumerate(self.clients):
+            if client.name == name and self._processes[client].is_alive:
+                self._processes[client].kill()
+                self._world.after(absence_seconds, partial(self._start, number, client))
 
     @property
     def is_alive(self) -> bool:
@@ -54,7 +51,7 @@ class Team:
         return any(process.is_alive for process in self._processes.values())
 
     def _start(self, number: int, client: WorkloadClient) -> None:
-        machine = self._world.machine(f"client-{number // CLIENTS_PER_MACHINE + 1}")
+        machine = self._world.machine(self.machine_of(number))
 
         async def live() -> None:
             try:
@@ -66,13 +63,3 @@ class Team:
                     self._world.violate(f"{client.writer} has failed: {error!r}")
 
         self._processes[client] = process = machine.start(live, name=client.name)
-        life = self._random.expovariate(1 / self._life_seconds)
-        self._world.after(life, lambda: self._kill(number, client, process))
-
-    def _kill(self, number: int, client: WorkloadClient, process: Process) -> None:
-        if self._is_ending:
-            return
-        self.kills += 1
-        process.kill()
-        absence = self._random.random() * ABSENCE_SECONDS_MAX
-        self._world.after(absence, lambda: self._start(number, client))
