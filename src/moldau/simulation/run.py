@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from moldau.client.admin import AsyncAdmin
 from moldau.client.consumer import AsyncConsumer
+from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
@@ -20,9 +21,11 @@ from moldau.simulation.machine import NodeProcess, SimulatedMachine
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.workload.client import QUICK, WorkloadClient
 from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, Ledger
+from moldau.simulation.workload.members import ConsumerMemberClient, MemberClient
 from moldau.simulation.workload.mills import MillClient
-from moldau.simulation.workload.producers import ProducerClient
+from moldau.simulation.workload.producers import ProducerClient, QueueProducerClient
 from moldau.simulation.workload.readers import CONSUMER_QUICK, CommittedReaderClient, ReaderClient
+from moldau.simulation.workload.sharers import ImplicitSharerClient, SharerClient
 from moldau.simulation.workload.team import Team
 from moldau.simulation.workload.transactions import TransactionClient
 from moldau.simulation.world import World
@@ -35,8 +38,12 @@ QUIESCE_SECONDS_MAX: Final = 120.0
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
-TOPICS: Final[Mapping[str, int]] = {"events": 3, "payments": 2, "flour": 2}
-GROUPS: Final[Mapping[str, str]] = {MillClient.group: "payments"}
+TOPICS: Final[Mapping[str, int]] = {"events": 3, "payments": 2, "flour": 2, "queue": 2}
+GROUPS: Final[Mapping[str, str]] = {
+    MillClient.group: "payments",
+    MemberClient.group: "events",
+    ConsumerMemberClient.group: "events",
+}
 """Which topic each group reads."""
 SMALL: Final[Mapping[str, object]] = {"segment.bytes": 1 << 20, "segment.ms": 20_000}
 
@@ -357,6 +364,8 @@ class Run:
         async with AsyncAdmin(SERVERS, config=QUICK) as admin:
             for topic, partitions in TOPICS.items():
                 await admin.create_topic(topic, partitions, configs=SMALL)
+            group = ConfigResource(ResourceType.GROUP, SharerClient.group)
+            await admin.alter_configs(group, set={"share.auto.offset.reset": "earliest"})
 
     async def _read_all(self) -> dict[TopicPartition, list[tuple[int, bytes]]]:
         """Read everything that is committed."""
@@ -401,6 +410,13 @@ class Run:
             TransactionClient("payer-1", SERVERS, ledger, random),
             TransactionClient("payer-2", SERVERS, ledger, random),
             MillClient("mill-1", SERVERS, ledger, random),
+            QueueProducerClient("producer-3", SERVERS, ledger, random),
+            MemberClient("member-1", SERVERS, ledger, random),
+            MemberClient("member-2", SERVERS, ledger, random),
+            ConsumerMemberClient("member-3", SERVERS, ledger, random),
+            ConsumerMemberClient("member-4", SERVERS, ledger, random),
+            SharerClient("sharer-1", SERVERS, ledger, random),
+            ImplicitSharerClient("sharer-2", SERVERS, ledger, random),
             ReaderClient("reader-1", SERVERS, ledger, random),
             CommittedReaderClient("reader-2", SERVERS, ledger, random),
         ]

@@ -1,5 +1,6 @@
 """Share groups: a record goes to one member at a time, and to none once it is accepted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ class _Acquisition:
     member: str
     until: float
     """When the lock ends at the earliest."""
+    is_held: Callable[[], bool]
+    """Whether the member's connection is still there; a broker lets go what a lost one held."""
 
 
 class Deliveries:
@@ -35,25 +38,32 @@ class Deliveries:
         self._done: dict[SharedRecord, str] = {}
 
     def deliver(
-        self, record: SharedRecord, member: str, *, asked: float, now: float, lock_seconds: float
+        self,
+        record: SharedRecord,
+        member: str,
+        *,
+        asked: float,
+        now: float,
+        lock_seconds: float,
+        is_held: Callable[[], bool] = lambda: True,
     ) -> None:
         """Note that a member has now got a record by a fetch that it sent at `asked`.
 
         Its lock began after that. An answer that took as long as a lock lasts proves nothing.
         """
         until = asked + lock_seconds
-        if now >= until:
+        if now >= until or not is_held():
             return
         if record in self._done:
             raise LawViolation(
                 "redelivery", f"{record} goes to {member}, and {self._done[record]} has accepted it"
             )
         held = self._acquired.get(record)
-        if held is not None and held.member != member and now < held.until:
+        if held is not None and held.member != member and now < held.until and held.is_held():
             raise LawViolation(
                 "shared twice", f"{record} goes to {member}, and {held.member} has it"
             )
-        self._acquired[record] = _Acquisition(member, until)
+        self._acquired[record] = _Acquisition(member, until, is_held)
 
     def let_go(self, record: SharedRecord) -> None:
         """Note that a record may go to others: released, or its member may be taken for gone."""

@@ -4,10 +4,13 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from random import Random
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from moldau.client.errors import ClientError
 from moldau.simulation.workload.ledger import Ledger
+
+if TYPE_CHECKING:
+    from moldau.simulation.machine import Process
 
 QUICK: Final[Mapping[str, object]] = {
     "request.timeout.ms": 5_000,
@@ -29,12 +32,14 @@ class WorkloadClient(ABC):
         self.name = name
         self.ledger = ledger
         self.random = random
-        self.pause_seconds = 0.5
+        self.pause_seconds = 1.5
         """How long it rests between operations, on average."""
         self.is_ending = False
         """Whether it was asked to end."""
         self.acknowledged_at = -1.0
         """When its last operation was acknowledged, by the world's time."""
+        self.process: Process | None = None
+        """The last process that it has lived in."""
         self._servers = servers
         self._lives = 0
         self._values = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from random import Random
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from moldau._native.fetched import Record
 from moldau.client.admin import AsyncAdmin
@@ -11,12 +11,14 @@ from moldau.client.errors import ClientError, KafkaError
 from moldau.client.producer import AsyncProducer
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.history import OperationEnd, TransactionNote
-from moldau.simulation.laws.registers import WriteNote
 from moldau.simulation.laws.transformed import origin
 from moldau.simulation.workload.client import QUICK
 from moldau.simulation.workload.ledger import NO_OFFSET, Ledger
 from moldau.simulation.workload.readers import CONSUMER_QUICK, POLL_MS
 from moldau.simulation.workload.transactions import Sent, TransactionClient
+
+if TYPE_CHECKING:
+    from moldau.simulation.laws.registers import WriteNote
 
 MILLED_MAX: Final = 20
 

@@ -77,3 +77,10 @@ class ProducerClient(SendingClient):
                 sent.append(await self.send(producer, place, self.value()))
         finally:
             self.acknowledge(sum([await self.settle(*each) for each in sent]))
+
+
+class QueueProducerClient(ProducerClient):
+    """Sends the records that share groups work on."""
+
+    topic = "queue"
+    partitions = 2

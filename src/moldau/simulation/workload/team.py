@@ -5,7 +5,6 @@ from functools import partial
 from typing import Final
 
 from moldau.simulation.laws.violation import LawViolation
-from moldau.simulation.machine import Process
 from moldau.simulation.workload.client import WorkloadClient
 from moldau.simulation.world import World
 
@@ -15,14 +14,9 @@ CLIENTS_PER_MACHINE: Final = 4
 class Team:
     """Clients, each in a process of its own."""
 
-    def __init__(
-        self,
-        world: World,
-        clients: Sequence[WorkloadClient],
-    ) -> None:
+    def __init__(self, world: World, clients: Sequence[WorkloadClient]) -> None:
         self.clients = clients
         self._world = world
-        self._processes: dict[WorkloadClient, Process] = {}
 
     def begin(self) -> None:
         """Start all clients."""
@@ -41,14 +35,15 @@ class Team:
     def kill(self, name: str, absence_seconds: float) -> None:
         """Kill a client, and start it again; nothing if it is away."""
         for number, client in enumerate(self.clients):
-            if client.name == name and self._processes[client].is_alive:
-                self._processes[client].kill()
+            process = client.process
+            if client.name == name and process is not None and process.is_alive:
+                process.kill()
                 self._world.after(absence_seconds, partial(self._start, number, client))
 
     @property
     def is_alive(self) -> bool:
         """Whether any client has not ended."""
-        return any(process.is_alive for process in self._processes.values())
+        return any(each.process is not None and each.process.is_alive for each in self.clients)
 
     def _start(self, number: int, client: WorkloadClient) -> None:
         machine = self._world.machine(self.machine_of(number))
@@ -62,4 +57,4 @@ class Team:
                 if not process.is_revoked:  # else it is unwound, and cannot wait for anything
                     self._world.violate(f"{client.writer} has failed: {error!r}")
 
-        self._processes[client] = process = machine.start(live, name=client.name)
+        client.process = process = machine.start(live, name=client.name)
