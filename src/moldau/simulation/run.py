@@ -1,5 +1,6 @@
 """A run: a node under work and faults in a world, with all laws, from one seed."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,6 +36,8 @@ START_SECONDS_MAX: Final = 60.0
 LIVENESS_SECONDS: Final = 10.0
 """How long after the last fault every client has completed an operation at the latest."""
 QUIESCE_SECONDS_MAX: Final = 120.0
+SECONDS_MIN: Final = 1e-6
+"""Less is no time: the world's clock has nanoseconds."""
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
@@ -120,6 +123,13 @@ class RunOutcome:
     """The law that was broken, and by what; empty if none was."""
 
     @property
+    def law(self) -> str:
+        """What the violation is of, without its particulars; empty if there is none."""
+        said = re.sub(r"^seed \d+ at [\d.]+ s: ", "", self.violation)
+        words = re.sub(r"[\d.]+", "#", said).split(": ")
+        return ": ".join(words[:2] if "#" in words[0] else words[:1])
+
+    @property
     def operations_per_second(self) -> float:
         """How many operations were acknowledged per second outside of outages."""
         return self.acknowledged.total() / max(1.0, self.seconds - self.outage_seconds)
@@ -203,6 +213,11 @@ class Run:
         count = len(self._team.clients)
         return list(dict.fromkeys(map(self._team.machine_of, range(count))))
 
+    @property
+    def machine_names(self) -> list[str]:
+        """The names of all machines."""
+        return [self.machine.name, *self.client_machines]
+
     def kill_node(self) -> None:
         """Kill the node's process, also in the middle of a disk operation of its own."""
         if self.node is None:
@@ -235,10 +250,11 @@ class Run:
                 self._end()
             except AssertionError as error:  # a violation, or one that no step has seen
                 self.outcome.violation = str(error) or repr(error)
-            self._tell_outage()
-            self.outcome.seconds = world.seconds
-            self.outcome.acknowledged = self.ledger.acknowledged
-            self.outcome.digest = world.trace.digest()
+            finally:  # also if it is interrupted
+                self._tell_outage()
+                self.outcome.seconds = world.seconds
+                self.outcome.acknowledged = self.ledger.acknowledged
+                self.outcome.digest = world.trace.digest()
         return self.outcome
 
     def _begin(self) -> None:
@@ -250,7 +266,7 @@ class Run:
     def _work(self) -> None:
         self._faults.begin(self)
         until = self.world.seconds + self._seconds
-        while self.world.seconds < until:
+        while until - self.world.seconds > SECONDS_MIN:
             self.world.run(min(LOOK_SECONDS, until - self.world.seconds))
             self._look()
 

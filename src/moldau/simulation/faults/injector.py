@@ -75,13 +75,14 @@ class Injector:
         self._start_at = 0.0
         self._is_forgiven = False
         self._was_alive = True
-        self._run: Run
+        self.run: Run
+        """The run that they happen in."""
 
     # What a run asks.
 
     def begin(self, run: Run) -> None:
         """Have faults happen from now on."""
-        self._run = run
+        self.run = run
         run.world.after_step.append(self._step)
         run.machine.before_disk = self._disk
         for fault in self._plan.begin(run, self._counts):
@@ -107,12 +108,12 @@ class Injector:
         self._number += 1
         number = self._number
         self._lasting[number] = undo
-        self._run.world.after(seconds, lambda: self._lasting.pop(number, _nothing)())
+        self.run.world.after(seconds, lambda: self._lasting.pop(number, _nothing)())
 
     def node_ends(self, absence_seconds: float) -> None:
         """Have the node started again so long after it has ended."""
-        self._run.node_is_down()
-        self._start_at = max(self._start_at, self._run.world.seconds + absence_seconds)
+        self.run.node_is_down()
+        self._start_at = max(self._start_at, self.run.world.seconds + absence_seconds)
         self._was_alive = False
 
     def forgive(self) -> None:
@@ -122,7 +123,7 @@ class Injector:
     # Events.
 
     def _step(self) -> None:
-        process = self._run.node
+        process = self.run.node
         if process is None:
             return
         known, turns = self._turns
@@ -132,24 +133,24 @@ class Injector:
             return
         self._counts["step"] += process.loop.turns - turns
         self._turns = process, process.loop.turns
-        self._counts["operation"] = self._run.ledger.acknowledged.total()
+        self._counts["operation"] = self.run.ledger.acknowledged.total()
         self._look("operation")
         self._look("step")
 
     def _disk(self, kind: str, disk: SimulatedDisk) -> None:
-        self._run.disk_in_use = disk
+        self.run.disk_in_use = disk
         self._counts["disk"] += 1
         if kind in ("append", "sync"):
             self._counts[kind] += 1
             self._look(kind)
         self._look("disk")
-        self._run.disk_in_use = None
+        self.run.disk_in_use = None
 
     def _look(self, counter: str) -> None:
         due = self._due[counter]
         while due and due[0][0] <= self._counts[counter]:
             fault = heappop(due)[2]
-            following = self._plan.follow(self._run, fault, self._counts)
+            following = self._plan.follow(self.run, fault, self._counts)
             if following is not None:
                 self._add(following)
             self._happen(fault, FAULT_KINDS[fault.kind])
@@ -159,7 +160,7 @@ class Injector:
         heappush(self._due[fault.counter], (fault.number, self._number, fault))
 
     def _happen(self, fault: ScriptedFault, kind: FaultKind) -> None:
-        run = self._run
+        run = self.run
         node = run.node
         if fault.counter != "end" and (node is None or not node.is_alive or node.is_paused):
             return
@@ -172,7 +173,7 @@ class Injector:
     # The node.
 
     def _watch(self) -> None:
-        run = self._run
+        run = self.run
         if run.is_healing:
             return
         run.world.after(WATCH_SECONDS, self._watch)
