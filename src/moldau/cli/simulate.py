@@ -17,7 +17,7 @@ from moldau.cli.target import add_verbose_option
 if TYPE_CHECKING:
     from moldau.simulation.faults.injector import Injector
     from moldau.simulation.faults.script import Script
-    from moldau.simulation.run import Run, RunOutcome
+    from moldau.simulation.run import SimulatedRun, RunOutcome
     from moldau.simulation.tally import Tally
 
 SEEDS: Final = 10
@@ -120,7 +120,7 @@ def _kinds(options: argparse.Namespace) -> list[str] | None:
     return [name.strip() for name in options.faults.split(",")]
 
 
-def _runs(options: argparse.Namespace) -> "Iterator[tuple[Run, Injector]]":
+def _runs(options: argparse.Namespace) -> "Iterator[tuple[SimulatedRun, Injector]]":
     from moldau.simulation.faults.injector import scripted
     from moldau.simulation.faults.swarm import swarming
 
@@ -176,7 +176,7 @@ def _killed_producers() -> Iterator[None]:
         yield
 
 
-def _execute(simulated: "Run", tally: "Tally", is_interrupted: Callable[[], bool]) -> None:
+def _execute(simulated: "SimulatedRun", tally: "Tally", is_interrupted: Callable[[], bool]) -> None:
     """Run, and add the run to the tally, whole or not."""
     progress = ProgressLine()
     world, outcome = simulated.world, simulated.outcome
@@ -242,13 +242,13 @@ def _replay(options: argparse.Namespace, seed: int) -> str:
     return " ".join(words)
 
 
-def _check_node(options: argparse.Namespace, simulated: "Run") -> None:
+def _check_node(options: argparse.Namespace, simulated: "SimulatedRun") -> None:
     if options.node is not None and options.node not in simulated.machine_names:
         known = ", ".join(simulated.machine_names)
         raise UsageError(f"--node {options.node}: there is no such machine; there are {known}")
 
 
-def _print_trace(options: argparse.Namespace, simulated: "Run") -> None:
+def _print_trace(options: argparse.Namespace, simulated: "SimulatedRun") -> None:
     for line in simulated.world.trace.lines():
         if options.node is None or line.machine.partition("/")[0] == options.node:
             print(line)

@@ -21,7 +21,7 @@ from moldau.simulation.laws.violation import LawViolation
 from moldau.simulation.machine import NodeProcess, SimulatedMachine
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.workload.client import QUICK, WorkloadClient
-from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, Ledger
+from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, WorkloadLedger
 from moldau.simulation.workload.members import ConsumerMemberClient, MemberClient
 from moldau.simulation.workload.mills import MillClient
 from moldau.simulation.workload.producers import ProducerClient, QueueProducerClient
@@ -82,23 +82,23 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 
 
-class Faults(Protocol):
-    """Faults of a run."""
+class FaultPlan(Protocol):
+    """What goes wrong in a run."""
 
-    def begin(self, run: "Run") -> None:
+    def begin(self, run: "SimulatedRun") -> None:
         """Have faults happen from now on, by `run.world.after`, until `run.is_healing`."""
 
-    def end(self, run: "Run") -> None:
+    def end(self, run: "SimulatedRun") -> None:
         """Take back everything that still lasts, but for the node: the run starts that."""
 
 
 class NoFaults:
     """Nothing goes wrong."""
 
-    def begin(self, run: "Run") -> None:
+    def begin(self, run: "SimulatedRun") -> None:
         """Do nothing."""
 
-    def end(self, run: "Run") -> None:
+    def end(self, run: "SimulatedRun") -> None:
         """Do nothing."""
 
 
@@ -135,10 +135,10 @@ class RunOutcome:
         return self.acknowledged.total() / max(1.0, self.seconds - self.outage_seconds)
 
 
-class Run:
+class SimulatedRun:
     """One node, its clients and its faults.
 
-        outcome = Run(seed=7, seconds=60, faults=Restarts()).execute()
+        outcome = SimulatedRun(seed=7, seconds=60, faults=NodeRestarts()).execute()
         print(outcome.violation or outcome.acknowledged)
 
     A fault uses `world`, `machine`, `node`, `start_node` and `note_fault`.
@@ -150,7 +150,7 @@ class Run:
         *,
         seconds: float = 60.0,
         nodes: int = 1,
-        faults: Faults | None = None,
+        faults: FaultPlan | None = None,
         pace: float = 1.0,
         clients: Sequence[str] = (),
         keeps_text: bool = False,
@@ -159,7 +159,7 @@ class Run:
             raise ValueError(f"{nodes} nodes: there are no clusters yet, 1 is allowed")
         self.world = World(seed, keeps_text=keeps_text)
         self.outcome = RunOutcome(seed)
-        self.ledger = Ledger(self.world)
+        self.ledger = WorkloadLedger(self.world)
         self.is_healing = False
         """Whether faults are over."""
         self.node: NodeProcess | None = None
@@ -176,6 +176,7 @@ class Run:
         """The disk that an operation of the node is at, while faults may hit that operation."""
         self.cut_off: dict[str, None] = {}
         """Machines of clients that stay without the node when all else is healed."""
+        self._ended: NodeProcess | None = None
         self._team = Team(
             self.world,
             [each for each in self._clients(pace) if not clients or each.name in clients],
@@ -353,12 +354,14 @@ class Run:
             self._laws.check_whole(process.node)
 
     def _note_outage(self, process: NodeProcess) -> None:
-        if process.is_serving and self._down_since is not None:
+        is_back = process.is_serving and process is not self._ended
+        if is_back and self._down_since is not None:
             self.outcome.outage_seconds += self.world.seconds - self._down_since
             self._down_since = None
 
     def node_is_down(self) -> None:
         """Note that the node serves no more; whatever ends it says so."""
+        self._ended = self.node
         if self._down_since is None:
             self._down_since = self.world.seconds
 

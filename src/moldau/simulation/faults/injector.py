@@ -13,7 +13,7 @@ from moldau.simulation.faults.disks import DISK_FAULTS
 from moldau.simulation.faults.processes import PROCESS_FAULTS
 from moldau.simulation.faults.script import COUNTERS, Script, ScriptedFault, ScriptError
 from moldau.simulation.laws.history import OperationEnd
-from moldau.simulation.run import Run
+from moldau.simulation.run import SimulatedRun
 
 FAULT_KINDS: Final = {
     kind.name: kind for kind in (*PROCESS_FAULTS, *DISK_FAULTS, *NETWORK_FAULTS, *CLOCK_FAULTS)
@@ -25,13 +25,13 @@ UNWATCHED_SECONDS_MAX: Final = 1.0
 LOOKED_AT_MAX: Final = 200
 
 
-class FaultPlan(Protocol):
+class FaultSource(Protocol):
     """Says which faults happen when."""
 
-    def begin(self, run: Run, counts: Counter[str]) -> Iterable[ScriptedFault]:
+    def begin(self, run: SimulatedRun, counts: Counter[str]) -> Iterable[ScriptedFault]:
         """Return the faults that are known at first."""
 
-    def follow(self, run: Run, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault | None:
+    def follow(self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault | None:
         """Return the fault that follows one whose moment has come, if there is any."""
 
 
@@ -52,18 +52,18 @@ class ScriptPlan:
                     f"`{fault}`: it may happen at these events: {', '.join(kind.counters)}"
                 )
 
-    def begin(self, _run: Run, _counts: Counter[str]) -> Iterable[ScriptedFault]:
+    def begin(self, _run: SimulatedRun, _counts: Counter[str]) -> Iterable[ScriptedFault]:
         """Return all faults."""
         return self._faults
 
-    def follow(self, _run: Run, _fault: ScriptedFault, _counts: Counter[str]) -> None:
+    def follow(self, _run: SimulatedRun, _fault: ScriptedFault, _counts: Counter[str]) -> None:
         """Return None."""
 
 
 class Injector:
     """The faults of one run: counts events, and has faults happen in the middle of them."""
 
-    def __init__(self, plan: FaultPlan) -> None:
+    def __init__(self, plan: FaultSource) -> None:
         self.happened: list[ScriptedFault] = []
         """All faults that have happened: with them as its script, a run is the same."""
         self._plan = plan
@@ -75,12 +75,12 @@ class Injector:
         self._start_at = 0.0
         self._is_forgiven = False
         self._was_alive = True
-        self.run: Run
+        self.run: SimulatedRun
         """The run that they happen in."""
 
     # What a run asks.
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: SimulatedRun) -> None:
         """Have faults happen from now on."""
         self.run = run
         run.world.after_step.append(self._step)
@@ -89,7 +89,7 @@ class Injector:
             self._add(fault)
         self._watch()
 
-    def end(self, run: Run) -> None:
+    def end(self, run: SimulatedRun) -> None:
         """Heal everything; the node is what the run starts again."""
         run.world.after_step.remove(self._step)
         run.machine.before_disk = None
@@ -194,7 +194,7 @@ class Injector:
             run.start_node()
 
 
-def _is_in_flight(run: Run) -> bool:
+def _is_in_flight(run: SimulatedRun) -> bool:
     """Whether a client waits for the answer to a send or a commit."""
     history = run.ledger.history
     pending = OperationEnd.PENDING
@@ -207,10 +207,10 @@ def _nothing() -> None:
     """Do nothing: the fault was healed before its time."""
 
 
-def scripted(script: Script, **options: bool) -> tuple[Run, Injector]:
+def scripted(script: Script, **options: bool) -> tuple[SimulatedRun, Injector]:
     """Return the run of a script, and its faults."""
     injector = Injector(ScriptPlan(script.faults))
-    run = Run(
+    run = SimulatedRun(
         script.seed,
         seconds=script.seconds,
         faults=injector,
