@@ -22,7 +22,7 @@ def test_every_kind_happens_and_breaks_no_law(kind: str) -> None:
     run, _ = swarming(SEED, 1.0, [])
     target, details = draw.draw(run.world.random("test"), run)
     counter = draw.counters[0]
-    number = {"end": 1, "operation": 20}.get(counter, 40)
+    number = {"end": 1, "operation": 20}.get(counter, 400 if kind == "pause" else 40)
     texts = tuple((name, str(value)) for name, value in details.items())
     fault = ScriptedFault(kind, target, counter, number, texts)
     run, injector = scripted(FaultScript(SEED, SECONDS, (fault,)))
