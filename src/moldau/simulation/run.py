@@ -1,7 +1,8 @@
 """A run: a node under work and faults in a world, with all laws, from one seed."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -12,6 +13,7 @@ from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
+from moldau.simulation.disk import SimulatedDisk
 from moldau.simulation.laws.committed import ReadFile
 from moldau.simulation.laws.node import NodeLaws
 from moldau.simulation.laws.transformed import check_transformed
@@ -34,6 +36,8 @@ START_SECONDS_MAX: Final = 60.0
 LIVENESS_SECONDS: Final = 10.0
 """How long after the last fault every client has completed an operation at the latest."""
 QUIESCE_SECONDS_MAX: Final = 120.0
+SECONDS_MIN: Final = 1e-6
+"""Less is no time: the world's clock has nanoseconds."""
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
@@ -113,9 +117,17 @@ class RunOutcome:
     """Operations by kind."""
     faults: Counter[str] = field(default_factory=Counter)
     """Faults by kind."""
-    client_kills: int = 0
+    faults_in_flight: Counter[str] = field(default_factory=Counter)
+    """How many of them hit while a client waited for a send or a transaction."""
     violation: str = ""
     """The law that was broken, and by what; empty if none was."""
+
+    @property
+    def law(self) -> str:
+        """What the violation is of, without its particulars; empty if there is none."""
+        said = re.sub(r"^seed \d+ at [\d.]+ s: ", "", self.violation)
+        words = re.sub(r"[\d.]+", "#", said).split(": ")
+        return ": ".join(words[:2] if "#" in words[0] else words[:1])
 
     @property
     def operations_per_second(self) -> float:
@@ -140,6 +152,7 @@ class SimulatedRun:
         nodes: int = 1,
         faults: FaultPlan | None = None,
         pace: float = 1.0,
+        clients: Sequence[str] = (),
         keeps_text: bool = False,
     ) -> None:
         if nodes != 1:
@@ -159,9 +172,14 @@ class SimulatedRun:
         self._laws = NodeLaws(_look)
         self._turns = 0
         self._down_since: float | None = 0.0
+        self.disk_in_use: SimulatedDisk | None = None
+        """The disk that an operation of the node is at, while faults may hit that operation."""
+        self.cut_off: dict[str, None] = {}
+        """Machines of clients that stay without the node when all else is healed."""
         self._ended: NodeProcess | None = None
         self._team = Team(
-            self.world, self._clients(pace), self.world.random("team"), life_seconds=60.0
+            self.world,
+            [each for each in self._clients(pace) if not clients or each.name in clients],
         )
 
     # What faults use.
@@ -185,9 +203,39 @@ class SimulatedRun:
         self._turns = 0
         self.node = self.machine.start_node({**SETTINGS, "durability": self.durability})
 
-    def note_fault(self, kind: str, text: str = "") -> None:
+    @property
+    def client_names(self) -> list[str]:
+        """The names of all clients."""
+        return [client.name for client in self._team.clients]
+
+    @property
+    def client_machines(self) -> list[str]:
+        """The names of the machines that clients run on."""
+        count = len(self._team.clients)
+        return list(dict.fromkeys(map(self._team.machine_of, range(count))))
+
+    @property
+    def machine_names(self) -> list[str]:
+        """The names of all machines."""
+        return [self.machine.name, *self.client_machines]
+
+    def kill_node(self) -> None:
+        """Kill the node's process, also in the middle of a disk operation of its own."""
+        if self.node is None:
+            return
+        if self.disk_in_use is None:
+            self.node.kill()
+        else:
+            self.node.die()
+
+    def kill_client(self, name: str, absence_seconds: float) -> None:
+        """Kill a client, and start it again after a while."""
+        self._team.kill(name, absence_seconds)
+
+    def note_fault(self, kind: str, text: str = "", *, is_in_flight: bool = False) -> None:
         """Count a fault, and have it in the trace."""
         self.outcome.faults[kind] += 1
+        self.outcome.faults_in_flight[kind] += is_in_flight
         self.world.trace.note("world", "fault", f"{kind} {text}")
 
     # The run.
@@ -203,11 +251,11 @@ class SimulatedRun:
                 self._end()
             except AssertionError as error:  # a violation, or one that no step has seen
                 self.outcome.violation = str(error) or repr(error)
-            self._tell_outage()
-            self.outcome.seconds = world.seconds
-            self.outcome.acknowledged = self.ledger.acknowledged
-            self.outcome.client_kills = self._team.kills
-            self.outcome.digest = world.trace.digest()
+            finally:  # also if it is interrupted
+                self._tell_outage()
+                self.outcome.seconds = world.seconds
+                self.outcome.acknowledged = self.ledger.acknowledged
+                self.outcome.digest = world.trace.digest()
         return self.outcome
 
     def _begin(self) -> None:
@@ -219,25 +267,29 @@ class SimulatedRun:
     def _work(self) -> None:
         self._faults.begin(self)
         until = self.world.seconds + self._seconds
-        while self.world.seconds < until:
+        while until - self.world.seconds > SECONDS_MIN:
             self.world.run(min(LOOK_SECONDS, until - self.world.seconds))
             self._look()
 
     def _heal(self) -> None:
         self.is_healing = True
         self._faults.end(self)
-        self._team.spare()
         self._await(self._serves, START_SECONDS_MAX, "serves after the last fault")
         healed = self.world.seconds
         self.world.run(LIVENESS_SECONDS)
-        for client in self._team.clients:
-            if client.acknowledged_at < healed:
+        for number, client in enumerate(self._team.clients):
+            is_cut_off = self._team.machine_of(number) in self.cut_off
+            if client.acknowledged_at < healed and not is_cut_off:
                 raise LawViolation(
                     "liveness",
                     f"{client.name} has completed nothing in {LIVENESS_SECONDS:g} s after the last"
                     f" fault at {healed:.3f} s, and its last operation at"
                     f" {client.acknowledged_at:.3f} s",
                 )
+
+        for machine in self.cut_off:
+            self.world.network.heal(machine, self.machine.name)
+            self.world.network.heal(self.machine.name, machine)
 
     def _end(self) -> None:
         self._team.end()
