@@ -63,7 +63,11 @@ def commit_what_is_aborted(patch: Patch) -> None:
 
 
 CASES: list[tuple[Callable[[Patch], None], tuple[str, ...], tuple[str, ...]]] = [
-    (acknowledge_before_sync, ("power loss",), ("committed records", "lost write", "inconsistent")),
+    (
+        acknowledge_before_sync,
+        ("power loss",),
+        ("committed records", "lost write", "below the synced offset"),
+    ),
     (lose_offset_commits, (), ("stale read",)),
     (forget_transactional_offsets, (), ("stale read", "torn transaction", "processed twice")),
     (commit_what_is_aborted, (), ("aborted read", "precommitted read")),
