@@ -75,7 +75,10 @@ cdef tuple _values(Record record):
 include "record_values.pxi"
 
 
+# No cycle can go through a reader either, and what it reads must not be part of one: the collector
+# ends a memoryview that is still in use, which breaks it.
 @cython.final
+@cython.no_gc
 cdef class RecordReader:
     cdef Py_buffer view
     cdef bint is_open

@@ -14,6 +14,7 @@ from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.committed import ReadFile
+from moldau.simulation.laws.logged import check_error
 from moldau.simulation.laws.node import NodeLaws
 from moldau.simulation.laws.transformed import check_transformed
 from moldau.simulation.laws.violation import LawViolation
@@ -173,6 +174,7 @@ class SimulatedRun:
         self._faults = faults or NoFaults()
         self._laws = NodeLaws(_look)
         self._turns = 0
+        self._errors = 0
         self._down_since: float | None = 0.0
         self.disk_in_use: SimulatedDisk | None = None
         """The disk that an operation of the node is at, while faults may hit that operation."""
@@ -334,6 +336,8 @@ class SimulatedRun:
     # Laws.
 
     def _check_step(self) -> None:
+        if len(self.world.logs.errors) > self._errors:
+            self._check_errors()
         process = self.node
         if process is None or process.loop.turns == self._turns:
             return
@@ -344,6 +348,15 @@ class SimulatedRun:
                 self._laws.check_step(process.node)
             except LawViolation as violation:
                 self.world.violate(str(violation))
+
+    def _check_errors(self) -> None:
+        errors = self.world.logs.errors[self._errors :]
+        self._errors += len(errors)
+        try:
+            for each in errors:
+                check_error(each.text, each.error, self.outcome.faults)
+        except LawViolation as violation:
+            self.world.violate(str(violation))
 
     def _look(self) -> None:
         self.ledger.history.check_reads()

@@ -1,5 +1,7 @@
 """Records read some at a time, compared with all at once."""
 
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +74,17 @@ def test_a_reader_keeps_its_payload_until_the_end() -> None:
     again = RecordReader(PLAIN, header_of(batch_of(PLAIN)), "t", 0)
     with pytest.raises(ValueError, match="once"):
         again.__init__(PLAIN, header_of(batch_of(PLAIN)), "t", 0)  # type: ignore[misc]
+
+
+def test_a_reader_in_a_cycle_lets_its_payload_go() -> None:
+    payload = bytearray(PLAIN)
+    # The collector takes apart what was made first, first.
+    reader = RecordReader(memoryview(payload), header_of(batch_of(PLAIN)), "t", 0)
+    cycle: list[object] = [reader]
+    cycle.append(cycle)
+    del reader, cycle
+    gc.collect()
+    payload.append(0)
 
 
 def test_records_can_be_made_and_compared() -> None:

@@ -5,7 +5,7 @@ known to have followed before the read began. A write whose end is unknown may t
 time.
 """
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Generic, TypeVar
@@ -64,12 +64,17 @@ class Registers(Generic[Key, Value]):
 
     def read(self, key: Key, value: Value, begun: float) -> None:
         """Check a read that has ended now."""
+        self.read_one_of(key, (value,), begun)
+
+    def read_one_of(self, key: Key, values: Collection[Value], begun: float) -> None:
+        """Check a read that has returned one of some values, which its client cannot tell apart."""
         writes = self._register(key).writes
         latest = max((each.begun for each in writes if each.ended < begun), default=-inf)
         possible = [each.value for each in writes if not each.ended < latest]
-        if value not in possible:
+        if not any(value in possible for value in values):
+            found = " or ".join(map(str, values))
             raise LawViolation(
-                "stale read", f"{self._kind} of {key} is {value}, and may be {possible}"
+                "stale read", f"{self._kind} of {key} is {found}, and may be {possible}"
             )
 
     def _register(self, key: Key) -> _Register[Value]:

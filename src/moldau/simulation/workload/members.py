@@ -29,6 +29,7 @@ class MemberClient(WorkloadClient):
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._read: dict[TopicPartition, int] = {}
+        self._assigned_at: dict[TopicPartition, float] = {}
 
     def consumer(self) -> AsyncConsumer:
         """Return a consumer of this group."""
@@ -52,8 +53,15 @@ class MemberClient(WorkloadClient):
                 note.leave(place)
                 self._read.pop(place, None)
 
+        def take_over(places: Iterable[TopicPartition]) -> None:
+            give_up(places)
+            for place in places:
+                self._assigned_at[place] = self.ledger.now
+
         async with self.consumer() as consumer:
-            consumer.subscribe(self.topic, on_assigned=give_up, on_revoked=give_up, on_lost=give_up)
+            consumer.subscribe(
+                self.topic, on_assigned=take_over, on_revoked=give_up, on_lost=give_up
+            )
             while not self.is_ending and self.random.random() >= LEAVE_RATE:
                 await self._poll(consumer, note)
                 if self._read and self.random.random() < COMMIT_RATE:
@@ -69,9 +77,15 @@ class MemberClient(WorkloadClient):
             place = TopicPartition(record.topic, record.partition)
             assert record.value is not None, "no client sends a tombstone here"
             if place not in self._read:
-                note.seek(place, record.offset)  # where the group has committed
+                self._begin(note, place, record.offset)
             note.polled(place, record.offset, record.value)
             self._read[place] = record.offset + 1
+
+    def _begin(self, note: ReaderNote, place: TopicPartition, offset: int) -> None:
+        """Begin where the group has committed, which it asked for since it got the partition."""
+        found = (offset, NO_OFFSET) if offset == 0 else (offset,)
+        self.ledger.offsets.read_one_of((self.group, place), found, self._assigned_at[place])
+        note.seek(place, offset)
 
     async def _commit(self, consumer: AsyncConsumer) -> None:
         offsets = dict(sorted(self._read.items()))

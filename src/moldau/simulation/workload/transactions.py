@@ -12,6 +12,8 @@ from moldau.simulation.workload.ledger import WorkloadLedger
 from moldau.simulation.workload.producers import BURST_MAX, PRODUCER_QUICK, SendingClient
 
 ABORT_RATE: Final = 0.25
+FLUSH_RATE: Final = 0.5
+"""How often records are stored before the end is known: an abort drops those that still wait."""
 TRANSACTION_TIMEOUT_MS: Final = 8_000
 
 SentRecords = list[tuple[SendNote, Delivery]]
@@ -59,6 +61,8 @@ class TransactionClient(SendingClient):
         try:
             await producer.begin_transaction()
             await self.fill(producer, note, sent)
+            if self.random.random() < FLUSH_RATE:
+                await producer.flush()
             if self.random.random() < ABORT_RATE:
                 await producer.abort_transaction()
                 outcome = OperationEnd.FAILED

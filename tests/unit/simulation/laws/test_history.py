@@ -199,6 +199,15 @@ def test_a_refused_write_is_never_read() -> None:
         registers.read("k", 1, begun=2)
 
 
+def test_a_reader_begins_with_one_of_what_may_be_committed() -> None:
+    registers: Registers[str, int] = Registers("offset", -1)
+    registers.read_one_of("k", (0, -1), begun=1)
+    registers.end_write("k", registers.begin_write("k", 5, now=1), now=2)
+    registers.read_one_of("k", (5,), begun=3)
+    with pytest.raises(LawViolation, match=r"stale read: offset of k is 0 or -1, and may be \[5\]"):
+        registers.read_one_of("k", (0, -1), begun=3)
+
+
 # Share groups.
 
 R = SharedRecord("readers", P, 7)

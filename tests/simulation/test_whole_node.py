@@ -74,9 +74,8 @@ def produce_and_consume(seed: int, *, keeps_text: bool = False) -> Outcome:
         return Outcome(world.trace.digest(), acknowledged, consumed, world.seconds)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_acknowledged_survives_lost_power(seed: int):
     outcome = produce_and_consume(seed)
     assert len(outcome.acknowledged) == RECORDS
     assert outcome.acknowledged.items() <= outcome.consumed.items()
-    assert produce_and_consume(seed).digest == outcome.digest

@@ -5,16 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.unit.simulation.test_whole_node import produce_and_consume
+from tests.simulation.test_whole_node import produce_and_consume
 
 SEED = 3
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 SCRIPT = f"""\
 from random import SystemRandom
 chance = SystemRandom()
 junk = [bytearray(chance.randrange(5000)) for _ in range(chance.randrange(10_000))]
 del junk[::2]
-from tests.unit.simulation.test_whole_node import produce_and_consume
+from tests.simulation.test_whole_node import produce_and_consume
 print(produce_and_consume({SEED}).digest)
 """
 
