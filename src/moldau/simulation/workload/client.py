@@ -27,6 +27,8 @@ class WorkloadClient(ABC):
 
     kind: ClassVar[str]
     """Its operations' name in counts."""
+    patience_seconds: ClassVar[float] = 10.0
+    """How long after the last fault it has completed an operation at the latest."""
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         self.name = name

@@ -22,6 +22,8 @@ class MemberClient(WorkloadClient):
     """Shares a topic with the other members of its group, and commits how far it has read."""
 
     kind: ClassVar[str] = "group"
+    # Members that were killed are waited for: their sessions, and then a rebalance.
+    patience_seconds = 30.0
     topic = "events"
     group = "classic"
     strategy = "cooperative-sticky"

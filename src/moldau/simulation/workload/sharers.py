@@ -22,6 +22,8 @@ class SharerClient(WorkloadClient):
     """Works on a share group's records, and says of each what became of it."""
 
     kind: ClassVar[str] = "share"
+    # Members that were killed are waited for: their sessions, and then a rebalance.
+    patience_seconds = 30.0
     topic = "queue"
     group = "sharers"
     mode = "explicit"
