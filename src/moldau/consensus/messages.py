@@ -1,0 +1,414 @@
+"""The quorum's requests and answers, about its one partition."""
+
+from typing import Final, NamedTuple
+
+from moldau.consensus.roles import Endpoints
+from moldau.consensus.voters import ReplicaKey, Voter, VoterListener
+from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.protocol.errors import ErrorCode
+from moldau.protocol.messages import (
+    begin_quorum_epoch as begin,
+)
+from moldau.protocol.messages import (
+    end_quorum_epoch as end,
+)
+from moldau.protocol.messages import (
+    fetch,
+    fetch_snapshot,
+    update_raft_voter,
+    vote,
+)
+from moldau.protocol.schema import Message
+from moldau.records.snapshot_id import SnapshotId
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
+NOBODY: Final = -1
+
+ENDPOINTS_SINCE: Final = 1
+"""The version of votes, epochs and snapshots whose answers name the leader's address."""
+FETCH_ENDPOINTS_SINCE: Final = 16
+FETCH_TOPIC_IDS_SINCE: Final = 13
+
+
+class LeaderHint(NamedTuple):
+    """What an answer says of the leader, besides its error."""
+
+    error: ErrorCode
+    leader_id: int | None
+    epoch: LeaderEpoch
+    endpoints: Endpoints
+
+
+class View(NamedTuple):
+    """What an answer is to say of the leader, to a request by one of its listeners."""
+
+    leader_id: int | None
+    epoch: LeaderEpoch
+    endpoint: VoterListener | None
+
+    @property
+    def wire_id(self) -> int:
+        """The leader's id as answers have it."""
+        return NOBODY if self.leader_id is None else self.leader_id
+
+
+def _known(leader_id: int) -> int | None:
+    return None if leader_id < 0 else leader_id
+
+
+# Vote.
+
+
+def vote_request(
+    cluster_id: str,
+    candidate: ReplicaKey,
+    epoch: LeaderEpoch,
+    voter: ReplicaKey,
+    last: tuple[LeaderEpoch, Offset],
+    *,
+    pre_vote: bool,
+) -> vote.VoteRequest:
+    """Ask a voter for its vote."""
+    partition = vote.VoteRequestPartitionData(
+        replica_epoch=epoch,
+        replica_id=candidate.node_id,
+        replica_directory_id=candidate.directory_id,
+        voter_directory_id=voter.directory_id,
+        last_offset_epoch=last[0],
+        last_offset=last[1],
+        pre_vote=pre_vote,
+    )
+    topic = vote.VoteRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return vote.VoteRequest(cluster_id=cluster_id, voter_id=voter.node_id, topics=[topic])
+
+
+def vote_partition(request: vote.VoteRequest) -> vote.VoteRequestPartitionData | None:
+    """Return what is asked of the quorum's partition, None if another is meant."""
+    match request.topics:
+        case [topic] if topic.topic_name == METADATA_TOPIC:
+            match topic.partitions:
+                case [partition] if partition.partition_index == 0:
+                    return partition
+    return None
+
+
+def vote_answer(view: View, error: ErrorCode, version: int, *, granted: bool) -> vote.VoteResponse:
+    """Answer for the partition."""
+    partition = vote.VoteResponsePartitionData(
+        error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch, vote_granted=granted
+    )
+    topic = vote.VoteResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    response = vote.VoteResponse(topics=[topic])
+    if view.endpoint is not None and version >= ENDPOINTS_SINCE:
+        response.node_endpoints = [
+            vote.NodeEndpoint(
+                node_id=view.wire_id, host=view.endpoint.host, port=view.endpoint.port
+            )
+        ]
+    return response
+
+
+# BeginQuorumEpoch.
+
+
+def begin_request(
+    cluster_id: str, leader: Voter, epoch: LeaderEpoch, voter: ReplicaKey
+) -> begin.BeginQuorumEpochRequest:
+    """Tell a voter that this node leads."""
+    partition = begin.BeginQuorumEpochRequestPartitionData(
+        voter_directory_id=voter.directory_id, leader_id=leader.node_id, leader_epoch=epoch
+    )
+    topic = begin.BeginQuorumEpochRequestTopicData(
+        topic_name=METADATA_TOPIC, partitions=[partition]
+    )
+    return begin.BeginQuorumEpochRequest(
+        cluster_id=cluster_id,
+        voter_id=voter.node_id,
+        topics=[topic],
+        leader_endpoints=[
+            begin.LeaderEndpoint(name=each.name, host=each.host, port=each.port)
+            for each in leader.listeners
+        ],
+    )
+
+
+def begin_partition(
+    request: begin.BeginQuorumEpochRequest,
+) -> begin.BeginQuorumEpochRequestPartitionData | None:
+    """Return what is said of the quorum's partition, None if another is meant."""
+    match request.topics:
+        case [topic] if topic.topic_name == METADATA_TOPIC:
+            match topic.partitions:
+                case [partition] if partition.partition_index == 0:
+                    return partition
+    return None
+
+
+def begin_answer(view: View, error: ErrorCode, version: int) -> begin.BeginQuorumEpochResponse:
+    """Answer for the partition."""
+    partition = begin.BeginQuorumEpochResponsePartitionData(
+        error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch
+    )
+    topic = begin.BeginQuorumEpochResponseTopicData(
+        topic_name=METADATA_TOPIC, partitions=[partition]
+    )
+    response = begin.BeginQuorumEpochResponse(topics=[topic])
+    if view.endpoint is not None and version >= ENDPOINTS_SINCE:
+        response.node_endpoints = [
+            begin.NodeEndpoint(
+                node_id=view.wire_id, host=view.endpoint.host, port=view.endpoint.port
+            )
+        ]
+    return response
+
+
+# EndQuorumEpoch.
+
+
+def end_request(
+    cluster_id: str, leader: Voter, epoch: LeaderEpoch, successors: tuple[ReplicaKey, ...]
+) -> end.EndQuorumEpochRequest:
+    """Tell a voter that this node leads no more, and which voters might go first."""
+    partition = end.EndQuorumEpochRequestPartitionData(
+        leader_id=leader.node_id,
+        leader_epoch=epoch,
+        preferred_successors=[each.node_id for each in successors],
+        preferred_candidates=[
+            end.ReplicaInfo(candidate_id=each.node_id, candidate_directory_id=each.directory_id)
+            for each in successors
+        ],
+    )
+    topic = end.EndQuorumEpochRequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    return end.EndQuorumEpochRequest(
+        cluster_id=cluster_id,
+        topics=[topic],
+        leader_endpoints=[
+            end.LeaderEndpoint(name=each.name, host=each.host, port=each.port)
+            for each in leader.listeners
+        ],
+    )
+
+
+def end_partition(
+    request: end.EndQuorumEpochRequest,
+) -> end.EndQuorumEpochRequestPartitionData | None:
+    """Return what is said of the quorum's partition, None if another is meant."""
+    match request.topics:
+        case [topic] if topic.topic_name == METADATA_TOPIC:
+            match topic.partitions:
+                case [partition] if partition.partition_index == 0:
+                    return partition
+    return None
+
+
+def successors_of(partition: end.EndQuorumEpochRequestPartitionData) -> list[ReplicaKey]:
+    """Return the voters that might go first; version 0 knows only ids."""
+    if partition.preferred_candidates:
+        return [
+            ReplicaKey(each.candidate_id, each.candidate_directory_id)
+            for each in partition.preferred_candidates
+        ]
+    return [ReplicaKey(node_id) for node_id in partition.preferred_successors]
+
+
+def end_answer(view: View, error: ErrorCode, version: int) -> end.EndQuorumEpochResponse:
+    """Answer for the partition."""
+    partition = end.EndQuorumEpochResponsePartitionData(
+        error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch
+    )
+    topic = end.EndQuorumEpochResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    response = end.EndQuorumEpochResponse(topics=[topic])
+    if view.endpoint is not None and version >= ENDPOINTS_SINCE:
+        response.node_endpoints = [
+            end.NodeEndpoint(node_id=view.wire_id, host=view.endpoint.host, port=view.endpoint.port)
+        ]
+    return response
+
+
+# Fetch.
+
+
+def fetch_partition(request: fetch.FetchRequest, version: int) -> fetch.FetchPartition | None:
+    """Return what is asked of the quorum's partition, None if another is meant."""
+    match request.topics:
+        case [topic] if (
+            topic.topic_id == METADATA_TOPIC_ID
+            if version >= FETCH_TOPIC_IDS_SINCE
+            else topic.topic == METADATA_TOPIC
+        ):
+            match topic.partitions:
+                case [partition] if partition.partition == 0:
+                    return partition
+    return None
+
+
+def fetch_answer(
+    view: View, error: ErrorCode, version: int, high_watermark: Offset | None, log_start: Offset
+) -> fetch.FetchResponse:
+    """Answer for the partition, without records."""
+    partition = fetch.PartitionData(
+        error_code=error,
+        high_watermark=NOBODY if high_watermark is None else high_watermark,
+        log_start_offset=log_start,
+        current_leader=fetch.LeaderIdAndEpoch(leader_id=view.wire_id, leader_epoch=view.epoch),
+        records=b"",
+    )
+    topic = fetch.FetchableTopicResponse(
+        topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
+    )
+    response = fetch.FetchResponse(responses=[topic])
+    if view.endpoint is not None and version >= FETCH_ENDPOINTS_SINCE:
+        response.node_endpoints = [
+            fetch.NodeEndpoint(
+                node_id=view.wire_id, host=view.endpoint.host, port=view.endpoint.port
+            )
+        ]
+    return response
+
+
+# FetchSnapshot.
+
+
+def snapshot_partition(
+    request: fetch_snapshot.FetchSnapshotRequest,
+) -> fetch_snapshot.FetchSnapshotRequestPartitionSnapshot | None:
+    """Return what is asked of the one partition of a request, None if it has not just one."""
+    match request.topics:
+        case [topic]:
+            match topic.partitions:
+                case [partition]:
+                    return partition
+    return None
+
+
+def snapshot_answer(
+    view: View,
+    request: fetch_snapshot.FetchSnapshotRequest,
+    error: ErrorCode,
+    version: int,
+    *,
+    snapshot_id: SnapshotId = SnapshotId(Offset(0), LeaderEpoch(0)),
+    size: int = 0,
+    position: int = 0,
+) -> fetch_snapshot.FetchSnapshotResponse:
+    """Answer for the partition that was asked for, without bytes."""
+    asked = request.topics[0]
+    partition = fetch_snapshot.FetchSnapshotResponsePartitionSnapshot(
+        index=asked.partitions[0].partition,
+        error_code=error,
+        snapshot_id=fetch_snapshot.SnapshotId(
+            end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch
+        ),
+        current_leader=fetch_snapshot.LeaderIdAndEpoch(
+            leader_id=view.wire_id, leader_epoch=view.epoch
+        ),
+        size=size,
+        position=position,
+    )
+    topic = fetch_snapshot.FetchSnapshotResponseTopicSnapshot(
+        name=asked.name, partitions=[partition]
+    )
+    response = fetch_snapshot.FetchSnapshotResponse(topics=[topic])
+    if view.endpoint is not None and version >= ENDPOINTS_SINCE:
+        response.node_endpoints = [
+            fetch_snapshot.NodeEndpoint(
+                node_id=view.wire_id, host=view.endpoint.host, port=view.endpoint.port
+            )
+        ]
+    return response
+
+
+# UpdateRaftVoter.
+
+
+def update_answer(view: View, error: ErrorCode) -> update_raft_voter.UpdateRaftVoterResponse:
+    """Answer with the leader, whose address stands beside its id here."""
+    endpoint = view.endpoint
+    return update_raft_voter.UpdateRaftVoterResponse(
+        error_code=error,
+        current_leader=update_raft_voter.CurrentLeader(
+            leader_id=view.wire_id,
+            leader_epoch=view.epoch,
+            host="" if endpoint is None else endpoint.host,
+            port=0 if endpoint is None else endpoint.port,
+        ),
+    )
+
+
+# What an answer says of the leader.
+
+
+def hint_of(response: Message, listener: str) -> LeaderHint | None:
+    """Return what an answer says of the leader; None if it is about another partition.
+
+    Its top-level error, which says nothing of the leader, has been looked at before.
+    """
+    match response:
+        case vote.VoteResponse() | begin.BeginQuorumEpochResponse() | end.EndQuorumEpochResponse():
+            match response.topics:
+                case [topic] if topic.topic_name == METADATA_TOPIC and len(topic.partitions) == 1:
+                    told = topic.partitions[0]
+                    leader_id, epoch = told.leader_id, told.leader_epoch
+                    return _hint(told.error_code, leader_id, epoch, response, listener)
+        case fetch.FetchResponse():
+            match response.responses:
+                case [data] if data.topic_id == METADATA_TOPIC_ID and len(data.partitions) == 1:
+                    fetched = data.partitions[0]
+                    leader = fetched.current_leader
+                    return _hint(
+                        fetched.error_code,
+                        leader.leader_id,
+                        leader.leader_epoch,
+                        response,
+                        listener,
+                    )
+        case fetch_snapshot.FetchSnapshotResponse():
+            match response.topics:
+                case [piece] if piece.name == METADATA_TOPIC and len(piece.partitions) == 1:
+                    snapshot = piece.partitions[0]
+                    current = snapshot.current_leader
+                    return _hint(
+                        snapshot.error_code,
+                        current.leader_id,
+                        current.leader_epoch,
+                        response,
+                        listener,
+                    )
+        case update_raft_voter.UpdateRaftVoterResponse():
+            now = response.current_leader
+            known = VoterListener(listener, now.host, now.port)
+            return LeaderHint(
+                error_of(response.error_code),
+                _known(now.leader_id),
+                LeaderEpoch(now.leader_epoch),
+                (known,) if now.host else (),
+            )
+    return None
+
+
+def error_of(code: int) -> ErrorCode:
+    """Return an error by its code; one that is not known here is unexpected in any case."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _hint(
+    code: int,
+    leader_id: int,
+    epoch: int,
+    response: vote.VoteResponse
+    | begin.BeginQuorumEpochResponse
+    | end.EndQuorumEpochResponse
+    | fetch.FetchResponse
+    | fetch_snapshot.FetchSnapshotResponse,
+    listener: str,
+) -> LeaderHint:
+    endpoints = tuple(
+        VoterListener(listener, each.host, each.port)
+        for each in response.node_endpoints
+        if each.node_id == leader_id
+    )
+    return LeaderHint(error_of(code), _known(leader_id), LeaderEpoch(epoch), endpoints)
