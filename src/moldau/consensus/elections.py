@@ -1,5 +1,7 @@
 """Elections: votes asked for and granted, epochs that begin and end."""
 
+import math
+
 from moldau.consensus import messages
 from moldau.consensus.effects import Answer
 from moldau.consensus.events import PeerRequest
@@ -276,37 +278,35 @@ class Elections:
     # Time.
 
     def advance(self) -> float:
-        """Do what is due, and return when to come back."""
+        """Do what is due, and return when to come back; a node that stops stands no more."""
         standing = self._standing
-        now = standing.now
-        match standing.role:
-            case Unattached(election_at=at) if at <= now and standing.stop_by is None:
-                standing.become_prospective(Cause.ELECTION_TIMEOUT)
-                return self.advance()
-            case Prospective(election_at=at) if at <= now and standing.stop_by is None:
-                self._give_up(Cause.ELECTION_TIMEOUT)
-                return now
-            case Candidate(election_at=at) if at <= now and standing.stop_by is None:
-                standing.become_prospective(Cause.ELECTION_TIMEOUT)
-                return self.advance()
-            case Resigned(election_at=at) if at <= now and standing.stop_by is None:
-                epoch = LeaderEpoch(standing.epoch + 1)
-                standing.become_unattached(epoch, Cause.ELECTION_TIMEOUT)
-                return now
-            case Prospective(ballots=ballots, election_at=at):
+        role = standing.role
+        assert not isinstance(role, Leader | Follower), "they have no elections"
+        is_stopping = standing.stop_by is not None
+        if role.election_at <= standing.now and not is_stopping:
+            self._time_out(role)
+            return standing.now
+        match role:
+            case Prospective(ballots=ballots):
                 self._ask_for_votes(ballots.missing, pre_vote=True)
-                return at
-            case Candidate(ballots=ballots, election_at=at):
+            case Candidate(ballots=ballots):
                 if not ballots.is_lost:
                     self._ask_for_votes(ballots.missing, pre_vote=False)
-                return at
-            case Resigned(untold=untold, election_at=at):
-                self._tell_resignation(sorted(untold))
-                return at
-            case Unattached(election_at=at):
-                return at
-            case _:
-                raise AssertionError("leaders and followers have no elections")
+            case Resigned(untold=untold):
+                self._tell_resignation(role, sorted(untold))
+            case Unattached():
+                pass
+        return math.inf if is_stopping else role.election_at
+
+    def _time_out(self, role: Unattached | Prospective | Candidate | Resigned) -> None:
+        match role:
+            case Unattached() | Candidate():
+                self._standing.become_prospective(Cause.ELECTION_TIMEOUT)
+            case Prospective():
+                self._give_up(Cause.ELECTION_TIMEOUT)
+            case Resigned():
+                epoch = LeaderEpoch(role.epoch + 1)
+                self._standing.become_unattached(epoch, Cause.ELECTION_TIMEOUT)
 
     def _ask_for_votes(self, voter_ids: list[int], *, pre_vote: bool) -> None:
         """Ask with what a crash keeps of the log: a vote must not outlive its reason."""
@@ -332,10 +332,8 @@ class Elections:
             )
             standing.send(peer, request)
 
-    def _tell_resignation(self, voter_ids: list[int]) -> None:
+    def _tell_resignation(self, role: Resigned, voter_ids: list[int]) -> None:
         standing = self._standing
-        role = standing.role
-        assert isinstance(role, Resigned)
         for voter_id in voter_ids:
             peer = standing.find_peer(voter_id)
             if peer is not None and standing.requests.is_ready(voter_id, standing.now):

@@ -72,7 +72,9 @@ class Following:
                 self._rest_voter_update(role)
             self._fetch_from_best(role)
         fetch_by = role.fetch_by if standing.is_voter else math.inf
-        return min(fetch_by, max(role.update_voter_at, standing.now))
+        # What is due already waits for the answer to an outstanding request.
+        update_at = role.update_voter_at
+        return min(fetch_by, update_at if update_at > standing.now else math.inf)
 
     def _rest_voter_update(self, role: Follower) -> None:
         standing = self._standing

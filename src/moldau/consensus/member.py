@@ -231,7 +231,9 @@ class QuorumMember:
             if standing.role is role:
                 break
         stop_by = math.inf if standing.stop_by is None else standing.stop_by
-        return min(next_at, stop_by, standing.requests.next_at)
+        next_at = min(next_at, stop_by, standing.requests.next_at)
+        assert next_at > standing.now, "all that is due is done"
+        return next_at
 
     # The end.
 
