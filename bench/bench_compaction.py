@@ -26,6 +26,7 @@ from moldau.log.offset_index import OffsetIndex
 from moldau.log.time_index import TimeIndex
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.machine import MachineEnvironment
 from tests.conformance.jars import run
 
 KEYS = 1_000_000
@@ -168,13 +169,14 @@ class _OneLog:
         raise error
 
 
-def _now() -> Instant:
-    return Instant(time.monotonic(), NOW_MS)
+class _Environment(MachineEnvironment):
+    def now(self) -> Instant:
+        return Instant(time.monotonic(), NOW_MS)
 
 
 async def _compact(log: _OneLog) -> None:
     settings = CleanerSettings(dedupe_buffer_size=KEYS_BYTES)
-    cleaner = Cleaner(log, settings, clock=_now, entropy=os.urandom)
+    cleaner = Cleaner(log, settings, _Environment())
     task = asyncio.create_task(cleaner.run())
     await log.done.wait()
     task.cancel()

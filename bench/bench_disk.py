@@ -10,6 +10,7 @@ from bench.row import Row
 from moldau.kernel.disk import DiskError
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.sync_pool import SyncPool
 
 ROUNDS = 9
@@ -88,7 +89,7 @@ async def _sync(disk: FileDisk, files: int) -> Row:
     data = bytes(16384)
     paths = [f"f{number}" for number in range(files)]
     source = _Source(SyncRound(paths))
-    pool = SyncPool(disk, source, call_soon=asyncio.get_running_loop().call_soon_threadsafe)
+    pool = SyncPool(disk, source, MachineEnvironment())
     best = [float("inf")] * 2
     for turn in range(2 * ROUNDS):
         for path in paths:

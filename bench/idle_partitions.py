@@ -22,6 +22,7 @@ from moldau.log.state import Notice
 from moldau.records.batch import build_batch, validate
 from moldau.runtime.log_opening import OpenContext
 from moldau.runtime.log_store import LogStore
+from moldau.runtime.machine import MachineEnvironment
 
 TOPIC_ID = TopicId(bytes(range(16)))
 
@@ -48,10 +49,9 @@ class Listener:
 async def open_store(directory: str) -> LogStore:
     listener = Listener()
     context = OpenContext(
+        environment=MachineEnvironment(),
         identity=MetaProperties("bench", 1),
         config_of=lambda _: LogConfig(),
-        clock=lambda: Instant(time.monotonic(), time.time_ns() // 1_000_000),
-        entropy=os.urandom,
         notice=listener.notice,
     )
     return await LogStore.open([directory], context, listener)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from moldau.runtime.event_loop import run
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.node import Node
 
 REQUESTS = 200
@@ -39,7 +40,7 @@ class CountedNode:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        node = Node(self._settings)
+        node = Node(self._settings, MachineEnvironment())
         await node.start()
         self.port = node.addresses[0].port
         self._is_ready.set()

@@ -34,6 +34,7 @@ from moldau.protocol.messages.produce import (
 from moldau.protocol.schema import Buffer, Message
 from moldau.runtime.event_loop import run
 from moldau.runtime.listener import Listener
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.metrics import Metrics
 from tests.brokers import bare_broker
 
@@ -158,7 +159,7 @@ class Running:
         served[PRODUCE] = Served(api(PRODUCE), self.log.produce)
         served[FETCH] = Served(api(FETCH), self.log.fetch)
         router = Router(bare_broker(**self._texts), self.log, served)
-        self.listener = Listener(router, self.log.on_turn, self.metrics)
+        self.listener = Listener(router, self.log.on_turn, self.metrics, MachineEnvironment())
         self.port = (await self.listener.start())[0].port
         self._is_ready.set()
         await self._stop.wait()

@@ -1,7 +1,6 @@
 """A log store for tests, with the broker's part played."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from moldau.log.state import Notice
 from moldau.records.batch import build_batch, validate
 from moldau.runtime.log_opening import OpenContext
 from moldau.runtime.log_store import LogStore, StoreSettings
+from moldau.runtime.machine import MachineEnvironment
 
 DEADLINE_SECONDS = 20
 TOPIC_ID = TopicId(bytes(range(16)))
@@ -67,10 +67,9 @@ class Broker:
 
 def make_context(broker: Broker, config: LogConfig | None = None, **options) -> OpenContext:
     return OpenContext(
+        environment=options.pop("environment", None) or MachineEnvironment(),
         identity=options.pop("identity", IDENTITY),
         config_of=options.pop("config_of", lambda _: config or LogConfig()),
-        clock=options.pop("clock", now),
-        entropy=os.urandom,
         notice=broker.notice,
         **options,
     )
@@ -105,7 +104,7 @@ async def open_store(
 def abandon(host) -> None:
     """Leave a directory as a killed process would, but for what the system still writes."""
     host.pool.close()
-    host._executor.shutdown(wait=True)
+    host._threads.close()
     host._opened.lock.release()
 
 

@@ -59,6 +59,43 @@ SHARED_NAMES: Final = {
 }
 """Public classes and type aliases of which there are several all the same, and why."""
 
+MACHINE_MODULES: Final = {
+    "_thread", "concurrent", "fcntl", "multiprocessing", "queue", "random", "resource", "secrets",
+    "select", "selectors", "signal", "socket", "subprocess", "threading", "time", "uuid", "uvloop",
+}  # fmt: skip
+"""What sockets, threads, clocks and chance are imported from."""
+
+MACHINE_CALLS: Final = {
+    "add_reader", "add_writer", "getaddrinfo", "getrandom", "run_in_executor", "to_thread",
+    "urandom",
+}  # fmt: skip
+"""What an event loop, or `os`, has of them."""
+
+REPLAYED: Final = {"runtime", "client"}
+"""Packages beside the core that take time, chance, threads and sockets from an environment."""
+
+SYNCHRONOUS: Final = "the synchronous face, whose users have threads"
+
+MACHINE_FILES: Final = {
+    "client/background.py": SYNCHRONOUS,
+    "client/clock.py": "the client's clocks and chance, where its loop has none",
+    "client/connection.py": "an option of the sockets that the loop makes, and their errors",
+    "client/producer.py": SYNCHRONOUS,
+    "client/user_thread.py": SYNCHRONOUS,
+    "client/waiting.py": SYNCHRONOUS,
+    "runtime/directory_lock.py": "the machine's locks of directories",
+    "runtime/disk.py": "how macOS syncs",
+    "runtime/event_loop.py": "the machine's event loop",
+    "runtime/file_sender.py": "sendfile",
+    "runtime/file_syncs.py": "the way back from native threads",
+    "runtime/listening_sockets.py": "the machine's sockets",
+    "runtime/machine.py": "the machine as an environment",
+    "runtime/machine_threads.py": "the machine's threads",
+    "runtime/open_files.py": "the machine's open files, which its threads share",
+    "runtime/process_limits.py": "the machine's limits",
+}
+"""Files that use the machine itself, and why: nothing that happens in them can be replayed."""
+
 CYCLES: Final[Mapping[str, str]] = {}
 """Packages of the core with modules that import each other in a circle, and why."""
 
@@ -185,6 +222,49 @@ def gerund_violations(
         yield f"{name} is not there any more: take it off GERUNDS"
 
 
+def machine_violations(
+    paths: Iterable[Path], *, package: Path, core: Collection[str], allowed: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a line for each direct use of sockets, threads, clocks and chance, and for each file
+    that is allowed to and does not.
+    """
+    excused = set()
+    for path in paths:
+        if path.suffix != ".py" or not path.is_relative_to(package):
+            continue
+        inside = path.relative_to(package)
+        if inside.parts[0] not in REPLAYED and inside.parts[0] not in core:
+            continue
+        uses = list(_machine_uses(_parsed(path)))
+        if inside.as_posix() in allowed:
+            excused.update([inside.as_posix()] if uses else [])
+            continue
+        for line, name in uses:
+            yield f"{path}:{line}: {name}: take it from the environment, or a run is not replayed"
+    for name in sorted(allowed.keys() - excused):
+        yield f"{name} does not use the machine itself any more: take it off MACHINE_FILES"
+
+
+def _machine_uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                modules = [each.name for each in names]
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                modules = [module]
+                yield from (
+                    (node.lineno, each.name) for each in names if each.name in MACHINE_CALLS
+                )
+            case ast.Attribute(attr=attribute) if attribute in MACHINE_CALLS:
+                yield node.lineno, attribute
+                continue
+            case _:
+                continue
+        for module in modules:
+            if module.split(".")[0] in MACHINE_MODULES:
+                yield node.lineno, module
+
+
 def clock_violations(paths: Iterable[Path]) -> Iterator[str]:
     """Yield a line for each test that patches the clock of the whole process.
 
@@ -257,6 +337,7 @@ def main() -> int:
     found += name_violations(shared, SHARED_NAMES)
     found += gerund_violations(paths, package=package, allowed=GERUNDS)
     found += cycle_violations(core_imports(core), CYCLES)
+    found += machine_violations(paths, package=package, core=core, allowed=MACHINE_FILES)
     found += clock_violations(sorted(Path("tests").rglob("*.py")))
     print("\n".join(found) or f"tidy: {len(paths)} files")
     return bool(found)

@@ -10,6 +10,7 @@ import sys
 from moldau.kernel.disk import DiskError
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.sync_pool import SyncPool
 
 PATTERN = bytes(range(251)) * 40
@@ -62,7 +63,7 @@ async def main(directory: str, partitions: int) -> None:
     """Write until killed or until the disk fails."""
     disk = FileDisk(directory, open_files_max=4)
     files = Files(partitions)
-    pool = SyncPool(disk, files, call_soon=asyncio.get_running_loop().call_soon_threadsafe)
+    pool = SyncPool(disk, files, MachineEnvironment())
     turn = 0
     while files.error is None:
         number = turn % partitions

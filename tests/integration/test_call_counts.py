@@ -19,7 +19,7 @@ from tests.wire import Wire
 TOPIC = "rivers"
 
 # From the socket to the replica and back; the rest of a produce appends, writes and commits.
-WIRE = ("moldau.broker.", "moldau.runtime.client_socket", "moldau.runtime.event_loop",
+WIRE = ("moldau.broker.", "moldau.runtime.client_socket", "moldau.runtime.machine",
         "moldau.runtime.listener", "moldau.testing.")  # fmt: skip
 
 

@@ -98,6 +98,7 @@ class Accumulator:
     `append` declines with None whenever something must be looked into first: the topic is not
     known, it has no such partition, the record is too large, there is no room, it is closed or
     paused.
+    Records without a time have that of `wall_clock`, the machine's if it is None.
     `wake` is called when there is something to take, or a first batch has begun to linger; not
     again before `take`.
     """
@@ -117,6 +118,7 @@ class Accumulator:
         ignores_keys: bool = False,
         choose: Choose | None = None,
         clock: Callable[[], float],
+        wall_clock: Callable[[], int] | None = None,
         wake: Callable[[], object],
         waiting: Waiting,
         seed: int,

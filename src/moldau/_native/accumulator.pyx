@@ -125,7 +125,7 @@ cdef class Accumulator:
     cdef Py_ssize_t batch_size, buffer_memory, record_bytes_max
     cdef double linger
     cdef bint ignores_keys, takes_turns
-    cdef object choose, clock, wake, waiting
+    cdef object choose, clock, wall_clock, wake, waiting
     cdef dict topics
     cdef dict open  # the open batches as keys, oldest first
     cdef list ready
@@ -135,7 +135,7 @@ cdef class Accumulator:
     def __init__(
         self, *, Py_ssize_t batch_size, double linger, Py_ssize_t buffer_memory,
         Py_ssize_t record_bytes_max, int partitioner=STICKY, bint ignores_keys=False, choose=None,
-        clock, wake, waiting, uint64_t seed,
+        clock, wall_clock=None, wake, waiting, uint64_t seed,
     ):
         self.batch_size = batch_size
         self.linger = linger
@@ -145,6 +145,7 @@ cdef class Accumulator:
         self.ignores_keys = ignores_keys
         self.choose = choose
         self.clock = clock
+        self.wall_clock = wall_clock
         self.wake = wake
         self.waiting = waiting
         self.topics = {}
@@ -178,7 +179,11 @@ cdef class Accumulator:
         cdef bytes value_ = _bytes("value", value), key_ = _bytes("key", key)
         cdef tuple headers_ = NO_HEADERS if headers is NO_HEADERS else _headers(headers)
         cdef Py_ssize_t size = _size_max(key_, value_, headers_)
-        cdef int64_t timestamp = _now_ms() if timestamp_ms is None else timestamp_ms
+        cdef int64_t timestamp
+        if timestamp_ms is not None:
+            timestamp = timestamp_ms
+        else:
+            timestamp = _now_ms() if self.wall_clock is None else self.wall_clock()
         cdef int32_t place
         cdef PendingBatch batch
         cdef Delivery delivery

@@ -1,15 +1,16 @@
 """`moldau format`: prepare a data directory without starting."""
 
-import os
-import time
 from collections.abc import Sequence
 
 from moldau.cli.frame import Parser, complain
 from moldau.cli.options import add_settings_options, load_settings
 from moldau.kernel.disk import DiskError
 from moldau.log.errors import DirectoryRefusedError
+from moldau.metadata.settings.broker import BrokerSettings
 from moldau.runtime.directory_lock import DirectoryInUseError
-from moldau.runtime.formatting import prepare_directories
+from moldau.runtime.event_loop import run
+from moldau.runtime.formatting import Prepared, prepare_directories
+from moldau.runtime.machine import MachineEnvironment
 
 
 def make_parser() -> Parser:
@@ -30,6 +31,10 @@ def make_parser() -> Parser:
     return parser
 
 
+async def _prepare(settings: BrokerSettings) -> Prepared:
+    return prepare_directories(settings, MachineEnvironment())
+
+
 def main(argv: Sequence[str]) -> int:
     """Format; return the exit code."""
     options = make_parser().parse_args(argv)
@@ -38,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     if loaded is None or loaded.settings is None:
         return 2
     try:
-        prepared = prepare_directories(loaded.settings, os.urandom, time.time_ns() // 1_000_000)
+        prepared = run(_prepare(loaded.settings))
     except (DirectoryInUseError, DirectoryRefusedError, DiskError) as error:
         complain(str(error))
         return 1

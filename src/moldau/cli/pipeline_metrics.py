@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -53,7 +54,7 @@ class PipelineMetrics:
         self._rows: list[dict[str, Any]] = []
         self._metrics = Metrics()
         self._loop = asyncio.new_event_loop()
-        self._server = MetricsServer(self._metrics)
+        self._server = MetricsServer(self._metrics, time.perf_counter)
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="moldau-metrics", daemon=True
         )

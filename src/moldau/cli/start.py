@@ -19,6 +19,7 @@ from moldau.cli.target import DEFAULT_SERVER
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import ListenerSetting
 from moldau.runtime.event_loop import run
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.node import Node, StartRefusedError
 from moldau.runtime.process_limits import raise_open_files_limit
 
@@ -83,7 +84,7 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 
 async def _run(static: dict[str, str]) -> int:
-    node = Node(static, grown=gc.freeze)
+    node = Node(static, MachineEnvironment(), grown=gc.freeze)
     stopping = asyncio.Event()
 
     def stop() -> None:

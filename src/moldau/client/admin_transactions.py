@@ -1,12 +1,12 @@
 """The admin client's part for transactions: who has one open, and how it is ended from outside."""
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from moldau.client.admin_partitions import PartitionAdmin
 from moldau.client.by_name import ask_each
+from moldau.client.clock import loop_clock
 from moldau.client.connection import Connection
 from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.descriptions import ActiveProducer
@@ -265,7 +265,7 @@ class TransactionAdmin(PartitionAdmin):
         Only those that have written nothing for longer than any transaction may last are looked
         at: what is younger may not have come to its coordinator yet.
         """
-        latest_ms = time.time() * 1000 - max_transaction_timeout_ms
+        latest_ms = loop_clock().wall_ms() - max_transaction_timeout_ms
         open_ones: list[HangingTransaction] = []
         for key, producers in (await self.describe_producers(partitions)).items():
             if isinstance(producers, KafkaError):

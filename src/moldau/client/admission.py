@@ -1,6 +1,5 @@
 """What a record waits for before the producer takes it: its topic, its partition, and room."""
 
-import time
 from typing import TYPE_CHECKING
 
 from moldau._native.accumulator import Delivery, record_size_max
@@ -33,7 +32,7 @@ async def admit_record(
                 f"a record of {size} bytes is larger than {name}={limit}: raise that, and "
                 "max.message.bytes of the topic, or send less at once"
             )
-    deadline = time.monotonic() + sender.settings.max_block_ms / 1000
+    deadline = sender.clock.monotonic() + sender.settings.max_block_ms / 1000
     while True:
         await _wait(sender, topic, partition, deadline)
         delivery = sender.accumulator.append(topic, value, key, partition, timestamp_ms, headers)
@@ -44,7 +43,7 @@ async def admit_record(
 async def admit_batch(sender: Sender, topic: str, partition: int, encoded: bytes) -> Delivery:
     """Take a batch that is encoded already; wait for what a record waits for."""
     delivery = sender.accumulator.add(topic, partition, encoded)
-    deadline = time.monotonic() + sender.settings.max_block_ms / 1000
+    deadline = sender.clock.monotonic() + sender.settings.max_block_ms / 1000
     while delivery is None:
         await _wait(sender, topic, partition, deadline)
         delivery = sender.accumulator.add(topic, partition, encoded)
@@ -55,7 +54,7 @@ async def count_partitions(sender: Sender, topic: str, deadline: float) -> int:
     """Return how many partitions a topic has, asking for it if it is not known."""
     count = sender.accumulator.partition_count(topic)
     if count is None:
-        await sender.load_topic(topic, max(0, int((deadline - time.monotonic()) * 1000)))
+        await sender.load_topic(topic, max(0, int((deadline - sender.clock.monotonic()) * 1000)))
         count = sender.accumulator.partition_count(topic)
         assert count is not None
     return count
@@ -72,7 +71,7 @@ async def _wait(sender: Sender, topic: str, partition: int | None, deadline: flo
         await count_partitions(sender, topic, deadline)
         return
     if partition is None or 0 <= partition < count:
-        await sender.wait_for_room(deadline - time.monotonic())
+        await sender.wait_for_room(deadline - sender.clock.monotonic())
         return
     # Perhaps it has been added meanwhile.
     sender.cluster.forget(topic)

@@ -1,10 +1,10 @@
 """Arrow data to batches for partitions."""
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from moldau._native.columns import open_arrow
+from moldau.client.clock import loop_clock
 from moldau.client.errors import RecordTooLargeError
 from moldau.client.producer_settings import ProducerSettings
 from moldau.records.batch import compressor
@@ -25,7 +25,7 @@ def encode_rows(
     """Yield batches with their partitions, None for the rows that may go anywhere."""
     codec, compress = settings.codec, compressor(settings.codec, settings.level)
     bytes_max = max(settings.batch_size, min(ARROW_BATCH_BYTES, settings.max_request_size))
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = loop_clock().wall_ms()
     for rows in open_arrow(data):
         groups: list[tuple[int, bytes | None]] = [(-1 if partition is None else partition, None)]
         if partition is None and not settings.partitioner_ignore_keys:

@@ -1,12 +1,11 @@
 """What a client knows of the cluster: its brokers, who leads what, and connections to them."""
 
 import asyncio
-import random
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from moldau.client.clock import loop_clock
 from moldau.client.connection import Connection
 from moldau.client.errors import (
     ClientError,
@@ -75,6 +74,7 @@ class Cluster:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.settings = settings
+        self._monotonic = loop_clock().monotonic
         self.cluster_id: str | None = None
         self.controller_id = NO_LEADER
         self.nodes: dict[int, Node] = {}
@@ -162,7 +162,7 @@ class Cluster:
     def find_topic(self, name: str) -> Topic | None:
         """Return what is known of a topic, None if that is nothing, or too old."""
         known = self._topics.get(name)
-        if known is None or time.monotonic() - known[1] > self.settings.metadata_max_age_ms / 1000:
+        if known is None or self._monotonic() - known[1] > self.settings.metadata_max_age_ms / 1000:
             return None
         return known[0]
 
@@ -247,7 +247,7 @@ class Cluster:
             for each in answer.brokers
         }
         taken: dict[str, Topic | KafkaError] = {}
-        monotonic = time.monotonic()
+        monotonic = self._monotonic()
         for row in answer.topics:
             assert row.name is not None, "asked for by name"
             if row.error_code:
@@ -271,14 +271,14 @@ class Cluster:
         """Try until it works, an error says that it never will, or the time is up."""
         settings = self.settings
         limit_ms = settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
-        deadline = time.monotonic() + limit_ms / 1000
+        deadline = self._monotonic() + limit_ms / 1000
         backoff = Backoff(settings)
         while True:
             try:
-                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                async with asyncio.timeout(max(0.0, deadline - self._monotonic())):
                     return await attempt()
             except TimeoutError as error:
-                if isinstance(error, RequestTimeoutError) and time.monotonic() < deadline:
+                if isinstance(error, RequestTimeoutError) and self._monotonic() < deadline:
                     last: ClientError = error
                 else:
                     raise RequestTimeoutError(f"{what}: no answer in {limit_ms} ms") from error
@@ -287,7 +287,7 @@ class Cluster:
                     raise
                 last = error
             wait = backoff.next_seconds()
-            if time.monotonic() + wait >= deadline:
+            if self._monotonic() + wait >= deadline:
                 raise last
             await asyncio.sleep(wait)
 
@@ -298,12 +298,13 @@ class Backoff:
     def __init__(self, settings: ClientSettings) -> None:
         self._next_ms = float(settings.retry_backoff_ms)
         self._ms_max = float(settings.retry_backoff_max_ms)
+        self._chance = loop_clock().chance
 
     def next_seconds(self) -> float:
         """Return how long to wait now."""
         wait_ms = min(self._next_ms, self._ms_max)
         self._next_ms = wait_ms * 2
-        return wait_ms / 1000 * random.uniform(1 - JITTER, 1 + JITTER)
+        return wait_ms / 1000 * self._chance.uniform(1 - JITTER, 1 + JITTER)
 
 
 def _whole(answers: Mapping[str, Topic | KafkaError]) -> dict[str, Topic]:

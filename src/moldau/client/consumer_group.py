@@ -2,12 +2,12 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Cluster
 from moldau.client.connection import Connection
 from moldau.client.consumer_settings import ConsumerSettings
@@ -85,6 +85,7 @@ class ConsumerGroupClient:
         self._consumed = consumed
         self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._driver = MembershipDriver(cluster, settings, self._lookup, on_news)
+        self._monotonic = loop_clock().monotonic
         self._listeners = Listeners()
         self._calling = asyncio.Lock()
         self._committing: asyncio.Task[None] | None = None
@@ -276,7 +277,7 @@ class ConsumerGroupClient:
         return await self._lookup.call(group_id, ask, what, timeout_ms=timeout_ms)
 
     def _auto_commit(self) -> None:
-        monotonic = time.monotonic()
+        monotonic = self._monotonic()
         if not self._is_auto_commit or self._committing is not None:
             return
         interval = self._settings.auto_commit_interval_ms / 1000

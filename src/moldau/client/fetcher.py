@@ -7,12 +7,12 @@ out because another is full, and waits for a long poll to end.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Final
 
 from moldau._native.records import read_batches
 from moldau.client.chunk import Chunk
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import NO_LEADER, Backoff, Cluster, Node
 from moldau.client.committed import committed, visible
 from moldau.client.connection import Connection
@@ -61,6 +61,7 @@ class Fetcher:
         self._positions = positions
         self._on_news = on_news
         self._queue = queue
+        self._monotonic = loop_clock().monotonic
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._asked: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
@@ -79,7 +80,7 @@ class Fetcher:
 
     def pump(self) -> None:
         """Ask every broker that may be asked."""
-        monotonic = time.monotonic()
+        monotonic = self._monotonic()
         nodes: dict[int, dict[TopicPartition, tuple[PartitionFetch, int]]] = {}
         for state in self._positions:
             if state.position is None or state.is_paused or state.is_fetched:
@@ -238,7 +239,7 @@ class Fetcher:
         state.not_before = 0.0
         if row.preferred_read_replica >= 0:
             state.replica = row.preferred_read_replica
-            state.replica_until = time.monotonic() + self._settings.metadata_max_age_ms / 1000
+            state.replica_until = self._monotonic() + self._settings.metadata_max_age_ms / 1000
         return self._chunk(state, wanted, row) if row.records else None
 
     def _chunk(
@@ -287,6 +288,6 @@ class Fetcher:
             if error.code is not ErrorCode.OFFSET_NOT_AVAILABLE:
                 self._cluster.forget(state.key.topic)
             wait = self._settings.retry_backoff_ms / 1000
-            state.not_before = time.monotonic() + wait
+            state.not_before = self._monotonic() + wait
             asyncio.get_running_loop().call_later(wait, self._on_news)
         return None

@@ -1,10 +1,10 @@
 """Requests that only a partition's leader answers: sent to each leader at once, and again."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import NO_LEADER, Backoff, Cluster, Partition
 from moldau.client.connection import Connection
 from moldau.client.errors import KafkaError, RequestTimeoutError, UnreachableError
@@ -35,7 +35,8 @@ async def ask_leaders(
     answers: LeaderAnswers[Found] = {}
     left = dict(wanted)
     limit_ms = cluster.settings.default_api_timeout_ms if timeout_ms is None else timeout_ms
-    deadline = time.monotonic() + limit_ms / 1000
+    monotonic = loop_clock().monotonic
+    deadline = monotonic() + limit_ms / 1000
     backoff = Backoff(cluster.settings)
     while True:
         groups, without = await _by_leader(cluster, left)
@@ -46,7 +47,7 @@ async def ask_leaders(
             answers |= each
         left = {key: left[key] for key in left if _may_pass(answers[key])}
         wait = backoff.next_seconds()
-        if not left or time.monotonic() + wait >= deadline:
+        if not left or monotonic() + wait >= deadline:
             return answers
         for partition in left:
             cluster.forget(partition.topic)

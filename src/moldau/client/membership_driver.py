@@ -1,16 +1,14 @@
 """Does what a group's member wants: asks the coordinator, looks at topics and at the clock."""
 
 import asyncio
-import random
 import re
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
-from uuid import uuid4
 
 from moldau.client.assignors import parse_strategy
 from moldau.client.classic_membership import ClassicMembership
+from moldau.client.clock import ClientClock, loop_clock
 from moldau.client.cluster import Backoff, Cluster, Topic
 from moldau.client.connection import Connection
 from moldau.client.consumer_membership import ConsumerMembership
@@ -77,13 +75,14 @@ class MembershipDriver:
         self._settings = settings
         self._lookup = lookup
         self._on_news = on_news
-        self.member = _make_member(settings)
+        self._clock = loop_clock()
+        self.member = _make_member(settings, self._clock)
         self.failure: ClientError | None = None
         """What he is to be told by an error."""
         self._pattern: re.Pattern[str] | None = None
         self._is_missing = False
         """Whether the group wants a topic that is not there."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._watching: asyncio.Task[None] | None = None
         self._farewell: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
@@ -108,7 +107,7 @@ class MembershipDriver:
 
     def tell(self, event: MembershipEvent) -> None:
         """Tell the member something, and do what it wants."""
-        for effect in self.member.handle(event, time.monotonic()):
+        for effect in self.member.handle(event, self._clock.monotonic()):
             self._perform(effect)
         self._set_timer()
 
@@ -162,8 +161,8 @@ class MembershipDriver:
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.__delitem__)
         return task
 
     def _set_timer(self) -> None:
@@ -172,7 +171,7 @@ class MembershipDriver:
             self._timer = None
         due = self.member.next_time
         if due is not None:
-            seconds = max(0.0, due - time.monotonic())
+            seconds = max(0.0, due - self._clock.monotonic())
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self.tell, MembershipTick())
 
@@ -253,19 +252,19 @@ class MembershipDriver:
     async def _watch(self) -> None:
         """Look from time to time if topics have come, gone or grown; for missing ones often."""
         age = self._settings.metadata_max_age_ms / 1000
-        looked_at = time.monotonic()
+        looked_at = self._clock.monotonic()
         while True:
             await asyncio.sleep(min(age, self._settings.retry_backoff_max_ms / 1000))
-            if not self._is_missing and time.monotonic() < looked_at + age:
+            if not self._is_missing and self._clock.monotonic() < looked_at + age:
                 continue
-            looked_at = time.monotonic()
+            looked_at = self._clock.monotonic()
             if self._pattern is not None:
                 await self._match()
             if isinstance(self.member, ClassicMembership) and self.member.watched:
                 await self._count(self.member.watched)
 
 
-def _make_member(settings: ConsumerSettings) -> GroupMembership:
+def _make_member(settings: ConsumerSettings, clock: ClientClock) -> GroupMembership:
     rules = MemberRules(
         group_id=settings.group_id,
         instance_id=settings.group_instance_id or None,
@@ -279,6 +278,6 @@ def _make_member(settings: ConsumerSettings) -> GroupMembership:
         remote_assignor=settings.group_remote_assignor or None,
     )
     if settings.is_consumer_protocol:
-        member_id = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
-        return ConsumerMembership(rules, random.random, member_id)
-    return ClassicMembership(rules, random.random)
+        member_id = urlsafe_b64encode(clock.unique_id().bytes).rstrip(b"=").decode()
+        return ConsumerMembership(rules, clock.chance.random, member_id)
+    return ClassicMembership(rules, clock.chance.random)

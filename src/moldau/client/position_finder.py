@@ -1,8 +1,8 @@
 """Finds where to begin in partitions that have no position, and what became of their topics."""
 
-import time
 from collections.abc import Awaitable, Callable, Iterable
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Cluster
 from moldau.client.consumer_settings import ConsumerSettings
 from moldau.client.descriptions import ListedOffset
@@ -35,10 +35,11 @@ class PositionFinder:
         self._settings = settings
         self._positions = positions
         self._committed = committed
+        self._clock = loop_clock()
 
     def has_work(self) -> bool:
         """Whether there is something to find out now."""
-        monotonic = time.monotonic()
+        monotonic = self._clock.monotonic()
         for state in self._positions:
             if self._waits(state, monotonic):
                 continue
@@ -51,7 +52,7 @@ class PositionFinder:
 
     def wait_seconds(self) -> float | None:
         """Return how long to wait before there is something to find out again, None if for ever."""
-        monotonic = time.monotonic()
+        monotonic = self._clock.monotonic()
         waits = [
             state.not_before - monotonic
             for state in self._positions
@@ -118,7 +119,7 @@ class PositionFinder:
             self._positions.found_committed(key, wanted[key], offset, epoch)
 
     async def _look_up(self) -> None:
-        monotonic, wall_ms = time.monotonic(), int(time.time() * 1000)
+        monotonic, wall_ms = self._clock.monotonic(), self._clock.wall_ms()
         generations: dict[TopicPartition, int] = {}
         timestamps: dict[TopicPartition, int] = {}
         error: ClientError | None = None
@@ -159,7 +160,7 @@ class PositionFinder:
         self._cluster.forget(key.topic)
         state = self._positions.find(key)
         if state is not None:
-            state.not_before = time.monotonic() + self._settings.retry_backoff_ms / 1000
+            state.not_before = self._clock.monotonic() + self._settings.retry_backoff_ms / 1000
 
 
 def _is_open(answer: ListedOffset | KafkaError | None) -> bool:

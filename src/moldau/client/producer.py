@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -119,7 +118,7 @@ class AsyncProducer(AsyncTransactional):
 
     async def partitions_of(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        deadline = time.monotonic() + self.settings.max_block_ms / 1000
+        deadline = self._get_sender().clock.monotonic() + self.settings.max_block_ms / 1000
         return await count_partitions(self._get_sender(), topic, deadline)
 
     async def flush(self) -> None:

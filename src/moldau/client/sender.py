@@ -1,13 +1,12 @@
 """Does what the outbox wants: takes full batches, sends them, asks the cluster, tells who waits."""
 
 import asyncio
-import random
-import time
 from collections.abc import Coroutine
 from functools import partial
 from typing import Any, cast
 
 from moldau._native.accumulator import ROUND_ROBIN, STICKY, Accumulator, PendingBatch
+from moldau.client.clock import MACHINE, loop_clock
 from moldau.client.cluster import NO_LEADER, Cluster, Topic
 from moldau.client.errors import (
     BufferFullError,
@@ -60,6 +59,7 @@ class Sender:
         self.settings = settings
         self.cluster = cluster or Cluster(settings)
         self.loop = asyncio.get_running_loop()
+        self.clock = loop_clock()
         schedule = self.loop.call_soon_threadsafe if is_threaded else self.loop.call_soon
         custom = None if isinstance(settings.partitioner, str) else settings.partitioner
         self.accumulator = Accumulator(
@@ -70,16 +70,19 @@ class Sender:
             partitioner=ROUND_ROBIN if settings.partitioner == "round-robin" else STICKY,
             ignores_keys=settings.partitioner_ignore_keys,
             choose=custom,
-            clock=time.monotonic,
+            clock=self.clock.monotonic,
+            wall_clock=None if self.clock is MACHINE else self.clock.wall_ms,
             wake=partial(schedule, self._turn),
             waiting=LoopWaiting(self.loop),
-            seed=random.getrandbits(64),
+            seed=self.clock.chance.getrandbits(64),
         )
         self._packing = Packing(settings)
-        self._outbox = Outbox(_rules(settings), split=self._packing.split, chance=random.random)
+        self._outbox = Outbox(
+            _rules(settings), split=self._packing.split, chance=self.clock.chance.random
+        )
         self._lanes: dict[int, Lane] = {}
         self._events: list[OutboxEvent] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._linger_timer: asyncio.TimerHandle | None = None
         self._tick_timer: asyncio.TimerHandle | None = None
         self._age_timer: asyncio.TimerHandle | None = None
@@ -191,7 +194,7 @@ class Sender:
 
     def _turn(self, *, everything: bool = False) -> None:
         """Take what is full or has lingered."""
-        now = time.monotonic()
+        now = self.clock.monotonic()
         taken, due = self.accumulator.take(now, everything=everything)
         if self._linger_timer is not None:
             self._linger_timer.cancel()
@@ -215,7 +218,7 @@ class Sender:
         """Have the outbox handle what has happened, and do what it says."""
         if self._is_abandoned:
             return  # a connection that others use brings answers behind the end, too
-        now = time.monotonic()
+        now = self.clock.monotonic()
         events, self._events = self._events, []
         for event in events:
             for effect in self._outbox.handle(event, now):
@@ -303,8 +306,8 @@ class Sender:
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.__delitem__)
 
     def _know(self, topic: Topic) -> None:
         self._topics.add(topic.name)

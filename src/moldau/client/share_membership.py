@@ -2,11 +2,10 @@
 
 import asyncio
 import base64
-import time
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Backoff, Cluster
 from moldau.client.connection import Connection
 from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
@@ -25,14 +24,15 @@ class ShareMembership:
     def __init__(
         self, cluster: Cluster, settings: ShareSettings, tell: Callable[[], object]
     ) -> None:
-        member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._clock = loop_clock()
+        member_id = base64.urlsafe_b64encode(self._clock.unique_id().bytes).decode().rstrip("=")
         self.member = ShareMemberState(settings.group_id, member_id, settings.client_rack)
         self.failure: ClientError | None = None
         """Why there are no more heartbeats; who has heard of it may subscribe again."""
         self._settings = settings
         self._lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         self._tell = tell
-        self._polled_at = time.monotonic()
+        self._polled_at = self._clock.monotonic()
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -43,7 +43,7 @@ class ShareMembership:
 
     def polled(self) -> None:
         """The user is there: begin, or go on."""
-        self._polled_at = time.monotonic()
+        self._polled_at = self._clock.monotonic()
         if not self.member.is_member:
             self._news.set()
         if self._task is None and self.failure is None and self.member.names:
@@ -63,7 +63,7 @@ class ShareMembership:
         backoff = Backoff(self._settings)
         while True:
             self._news.clear()
-            idle_ms = (time.monotonic() - self._polled_at) * 1000
+            idle_ms = (self._clock.monotonic() - self._polled_at) * 1000
             if idle_ms > self._settings.max_poll_interval_ms:
                 await self._step_aside()
                 continue

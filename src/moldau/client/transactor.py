@@ -1,12 +1,11 @@
 """Does what transactions want: asks coordinators, drains the outbox, tells who waits."""
 
 import asyncio
-import random
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
+from moldau.client.clock import loop_clock
 from moldau.client.cluster import Cluster
 from moldau.client.coordinator_lookup import CoordinatorLookup, CoordinatorType
 from moldau.client.errors import (
@@ -69,6 +68,7 @@ class Transactor:
         self._pause = pause
         self._run = run
         self._loop = asyncio.get_running_loop()
+        self._clock = loop_clock()
         self._lookup = CoordinatorLookup(cluster, CoordinatorType.TRANSACTION)
         self._group_lookup = CoordinatorLookup(cluster, CoordinatorType.GROUP)
         # What was called and is not known to have ended: who gave up waiting can wait again.
@@ -80,7 +80,7 @@ class Transactor:
             backoff=settings.retry_backoff_ms / 1000,
             backoff_max=settings.retry_backoff_max_ms / 1000,
         )
-        self.transactions = Transactions(rules, chance=random.random)
+        self.transactions = Transactions(rules, chance=self._clock.chance.random)
 
     @property
     def produce_version(self) -> int:
@@ -165,7 +165,7 @@ class Transactor:
         self._loop.call_soon(self._handle, event)
 
     def _handle(self, event: TransactionEvent) -> None:
-        now = time.monotonic()
+        now = self._clock.monotonic()
         try:
             effects = self.transactions.handle(event, now)
         finally:

@@ -1,29 +1,27 @@
 """The logs of a broker, as its handlers append to them and read them: cold reads in threads."""
 
 import asyncio
-import errno
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from moldau._native.files import FileRegion, is_resident, pull_in, tells_residency
 from moldau.broker.ports import LoadedPieces, Piece, SendablePieces
 from moldau.kernel.disk import (
     Buffer,
     DiskColdError,
     DiskError,
-    DiskFailedError,
     DiskMissingError,
 )
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.errors import AppendError, CorruptLogError, OffsetOutOfRangeError
 from moldau.log.extents import Extent
 from moldau.runtime.buffer_pool import BufferPool
-from moldau.runtime.disk import NOWAIT, FileDisk
+from moldau.runtime.environment import ColdRead
 from moldau.runtime.log_store import LogStore
-from moldau.runtime.open_files import Descriptor
+
+if TYPE_CHECKING:
+    from moldau._native.files import FileRegion
 
 NEVER: Final = 1 << 62
 """More bytes than a piece has."""
@@ -45,9 +43,7 @@ class BrokerLogs:
         self._is_flushing = False
         self._pool = pool or BufferPool()
         self._region_bytes_min = region_bytes_min  # what is as large is sent from its file
-        self._flags: dict[FileDisk, int] = {}
-        self._telling: dict[FileDisk, bool] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self.stage = store.stage  # as it is: every batch of a client goes through here
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:
@@ -106,8 +102,8 @@ class BrokerLogs:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.__delitem__)
 
     # Reading.
 
@@ -144,25 +140,23 @@ class BrokerLogs:
         path, position, length = extent
         try:
             disk = self._store.place_of(partition).disk
-            if not isinstance(disk, FileDisk):
-                reading.contents.append(disk.read(path, position, length))
-                return
-            file = disk.descriptor(path)
-            if length >= region_bytes_min and self._tells_residency(disk, file):
-                reading.contents.append(FileRegion(file, position, length))
-                if not is_resident(file.fd, position, length):
-                    reading.wait(partition, partial(_pull_in, file, position, length, path))
-                return
+            if length >= region_bytes_min:
+                found = disk.find_region(path, position, length)
+                if found is not None:
+                    region, rest = found
+                    reading.contents.append(region)
+                    if rest is not None:
+                        reading.wait(partition, rest)
+                    return
             into = reading.take(length)
-            filled = self._read_cached(disk, file, position, into)
-        except (DiskError, KeyError, OSError) as error:
+            rest = disk.begin_read(path, position, into)
+        except (DiskError, CorruptLogError, KeyError) as error:
             self._give_up(partition, error)
             reading.contents.append(None)
             return
         reading.contents.append(into)
-        if filled < length:
-            rest = into[filled:]
-            reading.wait(partition, partial(_read_waiting, file, position + filled, rest, path))
+        if rest is not None:
+            reading.wait(partition, rest)
 
     def _end(self, reading: "_Reading", then: Callable[[], None]) -> None:
         if reading.cold:
@@ -170,45 +164,17 @@ class BrokerLogs:
         else:
             then()
 
-    def _tells_residency(self, disk: FileDisk, file: Descriptor) -> bool:
-        """Whether a disk says what the page cache has; sendfile must not wait for the device."""
-        tells = self._telling.get(disk)
-        if tells is None:
-            tells = self._telling[disk] = tells_residency(file.fd)
-        return tells
-
-    def _read_cached(
-        self, disk: FileDisk, file: Descriptor, position: int, into: memoryview
-    ) -> int:
-        """Read as much as is in memory; return how much that is."""
-        filled = 0
-        while filled < len(into):
-            flags = self._flags.get(disk, NOWAIT)
-            try:
-                count = os.preadv(file.fd, [into[filled:]], position + filled, flags)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                if error.errno != errno.EOPNOTSUPP or not flags:
-                    raise
-                self._flags[disk] = 0  # tmpfs, for one, cannot say, and never waits long
-                continue
-            if not count:
-                break
-            filled += count
-        return filled
-
     async def _read_cold(self, reading: "_Reading", then: Callable[[], None]) -> None:
         """Wait for the device, for all that is missing at the same time."""
         await asyncio.gather(*(self._read_one(reading, *cold) for cold in reading.cold))
         then()
 
     async def _read_one(
-        self, reading: "_Reading", number: int, partition: TopicPartition, read: Callable[[], None]
+        self, reading: "_Reading", number: int, partition: TopicPartition, read: ColdRead
     ) -> None:
         try:
             await self._store.place_of(partition).in_thread(read)
-        except (AppendError, CorruptLogError, KeyError) as error:
+        except (AppendError, DiskError, CorruptLogError, KeyError) as error:
             self._give_up(partition, error)
             reading.contents[number] = None
 
@@ -217,8 +183,6 @@ class BrokerLogs:
         match error:
             case KeyError() | AppendError():
                 pass
-            case OSError():
-                self.failed(partition, DiskFailedError("", error.strerror or str(error)))
             case _:
                 self.failed(partition, error)
 
@@ -232,7 +196,7 @@ class _Reading:
         self._pool = pool
         self._buffers: list[memoryview] = []
         self.contents: list[Buffer | FileRegion | None] = []
-        self.cold: list[tuple[int, TopicPartition, Callable[[], None]]] = []
+        self.cold: list[tuple[int, TopicPartition, ColdRead]] = []
         """By the number of its piece, what a thread has to wait for."""
 
     @property
@@ -246,34 +210,11 @@ class _Reading:
         self._buffers.append(buffer)
         return buffer[:size]
 
-    def wait(self, partition: TopicPartition, read: Callable[[], None]) -> None:
-        """Have the piece that was begun last read by a thread."""
-        self.cold.append((len(self.contents) - 1, partition, read))
+    def wait(self, partition: TopicPartition, rest: ColdRead) -> None:
+        """Have a thread read the rest of the piece that was begun last."""
+        self.cold.append((len(self.contents) - 1, partition, rest))
 
     def release(self) -> None:
         """Give the memory back."""
         for buffer in self._buffers:
             self._pool.give_back(buffer)
-
-
-def _read_waiting(file: Descriptor, position: int, into: memoryview, path: str) -> None:
-    """Read what is missing, in a thread."""
-    filled = 0
-    while filled < len(into):
-        try:
-            count = os.preadv(file.fd, [into[filled:]], position + filled)
-        except OSError as error:
-            raise DiskFailedError(path, error.strerror or str(error)) from error
-        if not count:
-            raise CorruptLogError(path, position + filled, "the file is shorter than its segment")
-        filled += count
-
-
-def _pull_in(file: Descriptor, position: int, length: int, path: str) -> None:
-    """Have the page cache hold a region, in a thread."""
-    try:
-        filled = pull_in(file.fd, position, length)
-    except OSError as error:
-        raise DiskFailedError(path, error.strerror or str(error)) from error
-    if filled < length:
-        raise CorruptLogError(path, position + filled, "the file is shorter than its segment")

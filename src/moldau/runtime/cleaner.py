@@ -6,11 +6,10 @@ steps made it worse: every time, the scheduler looked for a core anew, and found
 """
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Protocol
 
@@ -20,11 +19,11 @@ from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.compaction.plan import CompactionPlan, LogView, choose, make_plan
 from moldau.log.compaction.rewrite import SegmentOverflowError
-from moldau.log.compaction.run import Compaction, CompactionLimits, CompactionStep, Swap
+from moldau.log.compaction.run import Compaction, CompactionLimits, CompactionStep, Swap, Worked
 from moldau.log.compaction.swap import Replacement
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.errors import CorruptIndexError
-from moldau.runtime.waiting import Sleep, sleep
+from moldau.runtime.environment import NodeEnvironment, Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +96,15 @@ class Cleaner:
         self,
         logs: CompactedLogs,
         settings: CleanerSettings,
-        *,
-        clock: Callable[[], Instant],
-        entropy: Callable[[int], bytes],
-        sleep: Sleep = sleep,
+        environment: NodeEnvironment,
     ) -> None:
         self.stats = CleanerStats()
         self._logs = logs
         self._settings = settings
-        self._clock = clock
-        self._entropy = entropy
-        self._sleep = sleep
-        self._running: dict[TopicPartition, threading.Event] = {}
+        self._environment = environment
+        self._clock = environment.now
+        self._running: dict[TopicPartition, asyncio.Event] = {}
         self._throttle: Throttle | None = None
-        self._throttle_lock = threading.Lock()
         self._wake = asyncio.Event()
         self._configured = asyncio.Event()
         self._set_throttle()
@@ -124,8 +118,7 @@ class Cleaner:
 
     def _set_throttle(self) -> None:
         rate = self._settings.io_max_bytes_per_second
-        with self._throttle_lock:
-            self._throttle = None if rate == inf else Throttle(rate, self._clock())
+        self._throttle = None if rate == inf else Throttle(rate, self._clock())
 
     async def run(self) -> None:
         """Work until cancelled; the threads stop after the step that they are at."""
@@ -157,17 +150,17 @@ class Cleaner:
 
     async def _work(self, number: int) -> None:
         """Work in a thread as long as there are more threads than `number`."""
-        executor = ThreadPoolExecutor(1, thread_name_prefix="cleaner")
+        threads = self._environment.threads(1, "cleaner")
         try:
             while number < self._settings.threads:
                 plan = self._next_plan()
                 if plan is not None:
-                    await self._compact(plan, executor)
+                    await self._compact(plan, threads)
                     continue
                 self._wake.clear()
-                await self._sleep(self._settings.backoff_ms / 1000, self._wake)
+                await self._environment.sleep(self._settings.backoff_ms / 1000, self._wake)
         finally:
-            executor.shutdown(wait=False)
+            threads.close(wait=False)
 
     def _next_plan(self) -> CompactionPlan | None:
         """Choose the dirtiest partition; those that another thread works on are left out."""
@@ -191,14 +184,14 @@ class Cleaner:
         view = logs.find_view(chosen.log.partition)
         return None if view is None else make_plan(view, chosen.first_dirty, now.wall_ms)
 
-    async def _compact(self, plan: CompactionPlan, executor: ThreadPoolExecutor) -> None:
+    async def _compact(self, plan: CompactionPlan, threads: Threads) -> None:
         partition = plan.log.partition
         disk = self._logs.disk_of(partition)
-        secret = self._entropy(16)
+        secret = self._environment.entropy(16)
         job = Compaction(disk, plan, self._settings.limits, secret, self._clock().wall_ms)
-        abort = self._running[partition] = threading.Event()
+        abort = self._running[partition] = asyncio.Event()
         try:
-            if await self._run(job, abort, executor):
+            if await self._run(job, abort, threads):
                 self._logs.set_cleaned_to(partition, job.cleaned_to)
                 self._count(job)
             else:
@@ -206,7 +199,7 @@ class Cleaner:
         except DiskFullError:
             self.stats.aborted += 1
             _abandon(job)
-            await self._sleep(self._settings.backoff_ms / 1000)
+            await self._environment.sleep(self._settings.backoff_ms / 1000)
         except (DiskError, ProtocolError, CorruptIndexError, SegmentOverflowError) as error:
             _abandon(job)
             if not (abort.is_set() and isinstance(error, DiskMissingError)):
@@ -216,39 +209,47 @@ class Cleaner:
             abort.set()
             del self._running[partition]
 
-    async def _run(
-        self, job: Compaction, abort: threading.Event, executor: ThreadPoolExecutor
-    ) -> bool:
+    async def _run(self, job: Compaction, abort: asyncio.Event, threads: Threads) -> bool:
         """Run a compaction to its end; False if it was given up."""
-        loop = asyncio.get_running_loop()
-        steps = iter(job.steps())
+        steps = job.steps()
         while not abort.is_set():
-            step = await loop.run_in_executor(executor, self._until_swap, job, steps, abort)
-            if step is None:
-                return not abort.is_set()
-            if abort.is_set() or not self._logs.swap(job.plan.log, step.replacement):
-                break
-            directory = step.replacement.directory
-            await loop.run_in_executor(executor, job.disk.sync_directory, directory)
-        await loop.run_in_executor(executor, job.abandon)
+            match await threads.run(partial(self._work_on, job, steps, abort)):
+                case None:
+                    return not abort.is_set()
+                case Worked(io_bytes):
+                    await self._pause(io_bytes, job, abort, threads)
+                case Swap(replacement):
+                    if abort.is_set() or not self._logs.swap(job.plan.log, replacement):
+                        break
+                    await threads.run(partial(job.disk.sync_directory, replacement.directory))
+        await threads.run(job.abandon)
         return False
 
-    def _until_swap(
-        self, job: Compaction, steps: Iterable[CompactionStep], abort: threading.Event
-    ) -> Swap | None:
-        """Work in a thread up to the next swap, or the end."""
+    def _work_on(
+        self, job: Compaction, steps: Iterator[CompactionStep], abort: asyncio.Event
+    ) -> CompactionStep | None:
+        """Work in a thread up to the next swap or pause, or the end."""
         for step in steps:
             if isinstance(step, Swap):
                 return step
-            pause = self._pause(step.io_bytes)
-            if abort.is_set() or (pause > 0 and abort.wait(pause)):
+            if abort.is_set():
                 job.abandon()
                 return None
+            if self._throttle is not None:
+                return step
         return None
 
-    def _pause(self, io_bytes: int) -> float:
-        with self._throttle_lock:
-            return 0.0 if self._throttle is None else self._throttle.spend(io_bytes, self._clock())
+    async def _pause(
+        self, io_bytes: int, job: Compaction, abort: asyncio.Event, threads: Threads
+    ) -> None:
+        """Wait for what was read and written, unless the compaction is given up meanwhile."""
+        seconds = 0.0 if self._throttle is None else self._throttle.spend(io_bytes, self._clock())
+        if seconds > 0:
+            try:
+                await self._environment.sleep(seconds, abort)
+            except asyncio.CancelledError:
+                threads.start(partial(_abandon, job))
+                raise
 
     def _count(self, job: Compaction) -> None:
         stats = self.stats

@@ -14,7 +14,7 @@ from moldau._native.files import FileRegion
 from moldau.broker.calls import OutgoingPiece, Peer
 from moldau.broker.router import Router
 from moldau.kernel.clock import Instant
-from moldau.runtime.file_sender import FileSender
+from moldau.runtime.environment import NodeEnvironment, RegionSender
 from moldau.runtime.receive_buffers import CHUNK_BYTES, GROWTH_BYTES_MAX, ReceiveBuffers
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class Host(Protocol):
     """What a client's connection needs from its listener."""
 
+    environment: NodeEnvironment
     router: Router
     buffers: ReceiveBuffers
     limits: ConnectionLimits
@@ -54,7 +55,7 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         super().__init__(host.turns, host.router, peer, host.limits, now)
         self._host = host
         # Made for the first response that leaves from a file.
-        self._files: FileSender | None = None
+        self._files: RegionSender | None = None
         self._is_starved = False
         # Where what was read and not started yet begins in `own`, and where a large frame ends.
         self._start = self._whole_at = 0
@@ -230,7 +231,9 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
     ) -> None:
         files = self._files
         if files is None:
-            files = self._files = FileSender(transport, self._all_gone, self.abort)
+            files = self._files = self._host.environment.file_sender(
+                transport, self._all_gone, self.abort
+            )
         files.queue(pieces, size)
         self.connection.gone(size)
         if not transport.get_write_buffer_size() and files.go_on():

@@ -1,10 +1,8 @@
 """How many connections there may be: in all, from one address, and new ones in a second."""
 
-import asyncio
 import logging
-import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from moldau.metadata.settings.broker import BrokerSettings
@@ -61,19 +59,20 @@ class ConnectionQuota:
         return self.overrides.get(host, settings.max_connections_per_ip)
 
 
-async def resolve_overrides(text: str) -> dict[str, int]:
-    """Return the maximum of each address in `host:count,host:count`; hosts nobody knows have none.
+async def resolve_overrides(
+    text: str, resolve: Callable[[str], Awaitable[Sequence[str]]]
+) -> dict[str, int]:
+    """Return the maximum of each address in `host:count,host:count`; unknown hosts have none.
 
     A name may take seconds to look up, so it is looked up beside the loop.
     """
     found: dict[str, int] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, _, count = pair.rpartition(":")
-        loop = asyncio.get_running_loop()
         try:
-            addresses = await loop.getaddrinfo(name.strip(), None, type=socket.SOCK_STREAM)
-        except (socket.gaierror, UnicodeError) as error:
+            addresses = await resolve(name.strip())
+        except (OSError, UnicodeError) as error:
             logger.warning("max.connections.per.ip.overrides: %s: %s", name, error)
             continue
-        found |= {str(address[4][0]): int(count) for address in addresses}
+        found |= {address: int(count) for address in addresses}
     return found

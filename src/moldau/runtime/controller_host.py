@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from moldau.broker.ports import Timer
 from moldau.consensus.member import QuorumMember
 from moldau.controller.commands import RegisterBroker, UpdateFeatures
 from moldau.controller.controller import Controller
 from moldau.controller.quorum_description import describe_quorum
 from moldau.coordination.command import Answer, Command
-from moldau.kernel.clock import Instant
 from moldau.kernel.ids import Offset
 from moldau.log.errors import StorageFullError
 from moldau.metadata.batches import encode_records, in_batches
@@ -21,6 +21,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import AbortTransactionRecord, NoOpRecord
+from moldau.runtime.environment import NodeEnvironment
 from moldau.runtime.sliced_commands import CommandSlices, slices_of
 
 logger = logging.getLogger(__name__)
@@ -85,13 +86,14 @@ class ControllerHost:
         self,
         controller: Controller,
         quorum: Quorum,
-        clock: Callable[[], Instant],
+        environment: NodeEnvironment,
         *,
         idle_interval_ms: int,
     ) -> None:
         self.controller = controller
         self._quorum = quorum
-        self._clock = clock
+        self._environment = environment
+        self._clock = environment.now
         self.apply: Callable[[Change], None] = Change.answer
         """Acts on what is committed, and answers then; the node sets it when it has started."""
         self.cannot_follow: Callable[[Exception], None] = _ignore
@@ -102,8 +104,8 @@ class ControllerHost:
         self._decision: _Appending | None = None
         self._changes: deque[Change] = deque()  # appended, not committed
         self._high_watermark = Offset(0)
-        self._appended_at = clock().monotonic
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._appended_at = environment.monotonic()
+        self._idle_timer: Timer | None = None
 
     # The port.
 
@@ -240,7 +242,7 @@ class ControllerHost:
             # Nothing else is decided before this is in the log.
             abort: list[Message] = [AbortTransactionRecord(reason="The decision failed.")]
             self._decision = _Appending(iter(()), abort, None, _ignore)
-            self._loop.call_later(RETRY_SECONDS, self._resume)
+            self._later(RETRY_SECONDS, self._resume)
 
     # What becomes of it.
 
@@ -270,7 +272,7 @@ class ControllerHost:
         get on is told from one with nothing to say.
         """
         if self._idle_seconds:
-            self._idle_timer = self._loop.call_later(self._idle_seconds, self._idle)
+            self._idle_timer = self._later(self._idle_seconds, self._idle)
 
     def _idle(self) -> None:
         idle_for = self._clock().monotonic - self._appended_at
@@ -279,7 +281,10 @@ class ControllerHost:
                 self._append([NoOpRecord()])
             idle_for = 0.0
         left = max(self._idle_seconds - idle_for, 0.001)
-        self._idle_timer = self._loop.call_later(left, self._idle)
+        self._idle_timer = self._later(left, self._idle)
+
+    def _later(self, seconds: float, do: Callable[[], None]) -> Timer:
+        return self._environment.at(self._environment.monotonic() + seconds, do)
 
     def stop_idling(self) -> None:
         """Write no more of them."""

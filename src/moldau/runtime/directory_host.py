@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import (
     Disk,
     DiskColdError,
@@ -25,14 +23,12 @@ from moldau.log.offset_checkpoints import Checkpoint
 from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.log.sync_round import SyncRound
-from moldau.runtime.disk import FileDisk
-from moldau.runtime.file_syncs import FileSyncs
+from moldau.runtime.environment import NodeEnvironment
 from moldau.runtime.free_space import FreeSpace, Space, Thresholds
 from moldau.runtime.log_opening import OpenDirectory
 from moldau.runtime.sync_pool import THREADS as SYNC_THREADS
 from moldau.runtime.sync_pool import SyncPool
 from moldau.runtime.turns import Turns
-from moldau.runtime.waiting import Sleep, sleep
 
 THREADS = 4
 ROUNDS_MAX = 4
@@ -68,9 +64,8 @@ class DirectoryHost:
         self,
         opened: OpenDirectory,
         listener: LogListener,
-        clock: Callable[[], Instant],
+        environment: NodeEnvironment,
         thresholds: Thresholds | None = None,
-        sleep: Sleep = sleep,
     ) -> None:
         self.root = opened.root
         self.core = opened.core
@@ -79,26 +74,25 @@ class DirectoryHost:
         self.identity = opened.identity
         self._opened = opened
         self._listener = listener
-        self._clock = clock
-        self._sleep = sleep
+        self._environment = environment
+        self._clock = environment.now
         self._loop = asyncio.get_running_loop()
-        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
+        self._threads = environment.threads(THREADS, "disk")
         self.pool = SyncPool(
             self.waiting,
             self,
-            call_soon=self._loop.call_soon_threadsafe,
+            environment,
             rounds_max=ROUNDS_MAX,
-            quick=FileSyncs(self.disk, threads=SYNC_THREADS)
-            if isinstance(self.disk, FileDisk)
-            else None,
+            quick=self.disk.quick_syncs(SYNC_THREADS),
         )
         self._checkpointing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._removals: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._removals: dict[asyncio.Task[None], None] = {}
         self._is_paused = False
         self.space: FreeSpace | None = None
-        if isinstance(self.disk, FileDisk):
-            limits = thresholds or Thresholds.of_volume(self.disk.total_bytes())
+        total_bytes = self.disk.total_bytes()
+        if total_bytes is not None:
+            limits = thresholds or Thresholds.of_volume(total_bytes)
             self.space = FreeSpace(limits, free_bytes=self.disk.free_bytes())
         self.remove_later(opened.found.deleted, 0.0)
 
@@ -264,7 +258,7 @@ class DirectoryHost:
         left = []
         async with self._checkpointing:
             folders = []
-            turns = Turns()
+            turns = Turns(self._environment.stopwatch)
             for partition in partitions:
                 try:
                     folder = self.guard(partial(self.core.delete, partition))
@@ -405,7 +399,7 @@ class DirectoryHost:
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Call in a thread; if the device fails, so does the directory."""
         try:
-            return await self._loop.run_in_executor(self._executor, call)
+            return await self._threads.run(call)
         except DiskFailedError as error:
             raise self.broken_by(error) from error
 
@@ -414,16 +408,18 @@ class DirectoryHost:
         if paths:
             await self.in_thread(partial(_remove_all, self.waiting, paths))
 
-    def _spawn(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+    def _spawn(
+        self, work: Coroutine[Any, Any, None], tasks: dict[asyncio.Task[None], None]
+    ) -> None:
         """Run something that nobody waits for before the end."""
 
         def done(task: asyncio.Task[None]) -> None:
-            tasks.discard(task)
+            del tasks[task]
             if not task.cancelled() and (error := task.exception()):
                 self._listener.notice(self.root, Notice(DIRECTORY, str(error)))
 
         task = self._loop.create_task(work)
-        tasks.add(task)
+        tasks[task] = None
         task.add_done_callback(done)
 
     def remove_later(self, folders: Sequence[str], delay_seconds: float) -> None:
@@ -432,7 +428,7 @@ class DirectoryHost:
             self._spawn(self._remove(folders, delay_seconds), self._removals)
 
     async def _remove(self, folders: Sequence[str], delay_seconds: float) -> None:
-        await self._sleep(delay_seconds)
+        await self._environment.sleep(delay_seconds)
         for folder in folders:
             await self._remove_folder(folder)
 
@@ -458,7 +454,7 @@ class DirectoryHost:
             return False
         finally:
             self.pool.close()
-            self._executor.shutdown(wait=True)
+            self._threads.close()
             if self._opened.lock is not None:
                 self._opened.lock.release()
 

@@ -8,8 +8,10 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from moldau._native.file_writes import write_pieces
+from moldau._native.files import FileRegion, is_resident, pull_in, tells_residency
 from moldau.kernel.disk import (
     TEMPORARY_SUFFIX,
     Buffer,
@@ -19,6 +21,9 @@ from moldau.kernel.disk import (
     DiskFullError,
     DiskMissingError,
 )
+from moldau.log.errors import CorruptLogError
+from moldau.runtime.environment import ColdRead
+from moldau.runtime.file_syncs import FileSyncs
 from moldau.runtime.open_files import DIRECTORY_MODE, FILE_MODE, Descriptor, OpenFiles
 
 NOWAIT: int = getattr(os, "RWF_NOWAIT", 0)
@@ -56,6 +61,7 @@ class FileDisk:
     def __init__(self, root: str | os.PathLike[str], *, open_files_max: int = 512) -> None:
         self._root = os.fspath(root)
         self._read_flags = NOWAIT
+        self._tells_residency: bool | None = None
         with self._errors(""):
             self.files = self._files = OpenFiles(self._root, capacity=open_files_max)
 
@@ -82,6 +88,10 @@ class FileDisk:
         found = [file for path in paths if (file := self._files.find(path)) is not None]
         return found if len(found) == len(paths) else None
 
+    def quick_syncs(self, threads: int) -> FileSyncs:
+        """Return what syncs open files without the interpreter."""
+        return FileSyncs(self, threads=threads)
+
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file, with one system call if they are few enough."""
         try:
@@ -95,10 +105,35 @@ class FileDisk:
         try:
             file = self._files.get(path)
             if self._read_flags:
-                return self._read_cached(file, path, position, size)
+                return self._read_at_once(file, path, position, size)
             return _read_waiting(file.fd, position, size)
         except OSError as error:
             raise self._error(error, path) from error
+
+    def begin_read(self, path: str, position: int, into: memoryview) -> ColdRead | None:
+        """Read what is in memory of a range; return what reads the rest, if any is left."""
+        try:
+            file = self._files.get(path)
+            filled = self._read_cached(file, position, into)
+        except OSError as error:
+            raise self._error(error, path) from error
+        if filled == len(into):
+            return None
+        return partial(self._read_rest, file, path, position + filled, into[filled:])
+
+    def find_region(
+        self, path: str, position: int, length: int
+    ) -> tuple[FileRegion, ColdRead | None] | None:
+        """Return a range for sendfile, if it can be told that this does not wait for the device."""
+        file = self.descriptor(path)
+        if self._tells_residency is None:
+            self._tells_residency = tells_residency(file.fd)
+        if not self._tells_residency:
+            return None
+        region = FileRegion(file, position, length)
+        if is_resident(file.fd, position, length):
+            return region, None
+        return region, partial(self._pull_in, file, path, position, length)
 
     def size(self, path: str) -> int:
         """Return the file's size in bytes."""
@@ -211,7 +246,7 @@ class FileDisk:
             volume = os.fstatvfs(self._files.root_fd)
             return volume.f_blocks * volume.f_frsize
 
-    def _read_cached(self, file: Descriptor, path: str, position: int, size: int) -> bytes:
+    def _read_at_once(self, file: Descriptor, path: str, position: int, size: int) -> bytes:
         buffer = bytearray(size)
         filled = 0
         while filled < size:
@@ -229,6 +264,40 @@ class FileDisk:
                 break
             filled += count
         return bytes(buffer) if filled == size else bytes(memoryview(buffer)[:filled])
+
+    def _read_cached(self, file: Descriptor, position: int, into: memoryview) -> int:
+        """Read as much as is in memory; return how much that is."""
+        filled = 0
+        while filled < len(into):
+            rest = into[filled:] if filled else into
+            try:
+                count = os.preadv(file.fd, [rest], position + filled, self._read_flags)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.EOPNOTSUPP or not self._read_flags:
+                    raise
+                self._read_flags = 0
+                continue
+            if not count:
+                break
+            filled += count
+        return filled
+
+    def _read_rest(self, file: Descriptor, path: str, position: int, into: memoryview) -> None:
+        """Wait for the rest of a range, in a thread."""
+        filled = 0
+        while filled < len(into):
+            with self._errors(path):
+                count = os.preadv(file.fd, [into[filled:]], position + filled)
+            _check_length(path, position + filled, is_there=count > 0)
+            filled += count
+
+    def _pull_in(self, file: Descriptor, path: str, position: int, length: int) -> None:
+        """Have the page cache hold a range, in a thread."""
+        with self._errors(path):
+            filled = pull_in(file.fd, position, length)
+        _check_length(path, position + filled, is_there=filled == length)
 
     def _sync(self, fd: int, path: str) -> None:
         try:
@@ -269,6 +338,11 @@ class FileDisk:
         advice = ADVICE.get(error.errno or 0)
         text = f"{error.strerror or error} (log directory {self._root})"
         return f"{text}: {advice}" if advice else text
+
+
+def _check_length(path: str, position: int, *, is_there: bool) -> None:
+    if not is_there:
+        raise CorruptLogError(path, position, "the file is shorter than its segment")
 
 
 def _read_waiting(fd: int, position: int, size: int) -> bytes:

@@ -6,8 +6,10 @@ another, the simulator's world a third.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
+from moldau._native.files import FileRegion
+from moldau.broker.calls import OutgoingPiece
 from moldau.broker.ports import Environment
 from moldau.kernel.disk import Disk, DiskError
 
@@ -52,6 +54,10 @@ class QuickSyncs(Protocol):
         """Wait for the syncs that run; what became of them is not told any more."""
 
 
+ColdRead: TypeAlias = Callable[[], None]
+"""Waits for the device, in a thread: `DiskError`, and `CorruptLogError` if the file is shorter."""
+
+
 class StoredDisk(Disk, Protocol):
     """The disk of a log directory: its reads are for the event loop, and never wait."""
 
@@ -64,12 +70,44 @@ class StoredDisk(Disk, Protocol):
     def quick_syncs(self, threads: int) -> QuickSyncs | None:
         """Return what syncs open files quickest, if the disk has such a thing."""
 
+    def begin_read(self, path: str, position: int, into: memoryview) -> ColdRead | None:
+        """Read what is in memory of a range of a file; return what reads the rest, if any is left.
+
+        The file is the one that has the name now, whatever becomes of the name meanwhile.
+        `DiskError`, and `CorruptLogError` if the file is shorter.
+        """
+
+    def find_region(
+        self, path: str, position: int, length: int
+    ) -> tuple[FileRegion, ColdRead | None] | None:
+        """Return a range of a file for a connection to send from there, None if none can.
+
+        With it comes what brings the range into memory, if it is not there.
+        """
+
 
 class HeldLock(Protocol):
     """The right to use a log directory."""
 
     def release(self) -> None:
         """Let others have the directory."""
+
+
+class RegionSender(Protocol):
+    """Sends pieces, regions of files among them, through a connection."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How much of what was queued is not sent."""
+
+    def queue(self, pieces: list[OutgoingPiece], size: int) -> None:
+        """Have pieces sent; nothing of what was queued before may be left."""
+
+    def go_on(self) -> bool:
+        """Send what the socket takes now, and the rest later; say whether all is sent."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
 
 
 class AcceptedSocket(Protocol):
@@ -124,7 +162,7 @@ class NodeEnvironment(Environment, Protocol):
         """Return threads that are started when they are needed."""
 
     def waits_for_device(self, work: Callable[[], object]) -> bool:
-        """Do some work in a thread; whether most of its time went into waiting for a device."""
+        """Do some work in the calling thread; whether that was waiting for most of the time."""
 
     def open_disk(self, root: str, *, open_files_max: int = 512) -> StoredDisk:
         """Return the disk of a log directory, which is made if need be; `DiskError`."""
@@ -145,5 +183,8 @@ class NodeEnvironment(Environment, Protocol):
 
     def file_sender(
         self, transport: asyncio.Transport, gone: Callable[[], None], fail: Callable[[], None]
-    ) -> Any:
-        """Return what sends regions of files through a transport, where disks have such."""
+    ) -> RegionSender:
+        """Return what sends regions of files through a transport, where disks have such.
+
+        `gone` is called when the last byte is sent later, `fail` when the rest cannot be.
+        """

@@ -3,11 +3,14 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from moldau._native.sync_threads import SyncThreads
 from moldau.kernel.disk import DiskError
-from moldau.runtime.disk import FileDisk
 from moldau.runtime.open_files import Descriptor
+
+if TYPE_CHECKING:
+    from moldau.runtime.disk import FileDisk
 
 PIPE_BYTES = 64
 
@@ -18,7 +21,7 @@ FilesSynced = Callable[[DiskError | None], None]
 class FileSyncs:
     """Syncs files of one disk without the interpreter: neither begin nor end waits for its lock."""
 
-    def __init__(self, disk: FileDisk, *, threads: int) -> None:
+    def __init__(self, disk: "FileDisk", *, threads: int) -> None:
         self._disk = disk
         self._loop = asyncio.get_running_loop()
         self._told, told = os.pipe()

@@ -1,12 +1,11 @@
 """Making directories a node's own: whose they are, and what a new cluster begins with."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from moldau.consensus.voters import Voter, VoterListener, voters_record
-from moldau.kernel.disk import Disk, DiskError, DiskFailedError
+from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.ids import TopicId
 from moldau.kernel.uuid_text import uuid_to_text
 from moldau.log.errors import DirectoryRefusedError, MalformedFileError
@@ -29,8 +28,7 @@ from moldau.metadata.bootstrap import (
 from moldau.metadata.features import LEVELS, find_level
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.listeners import controller_listener_of
-from moldau.runtime.directory_lock import DirectoryLock
-from moldau.runtime.disk import FileDisk
+from moldau.runtime.environment import HeldLock, NodeEnvironment, StoredDisk
 from moldau.runtime.log_opening import directory_id_of
 from moldau.runtime.memory_disk import MemoryDisk
 
@@ -50,7 +48,7 @@ class Prepared:
     metadata_directory_id: bytes
     is_new: bool
     """Whether its directories were formatted just now."""
-    locks: Mapping[str, DirectoryLock] = field(default_factory=dict)
+    locks: Mapping[str, HeldLock] = field(default_factory=dict)
     """By directory; whoever opens one releases its lock, the node that of its metadata."""
 
     def release(self) -> None:
@@ -59,27 +57,25 @@ class Prepared:
             lock.release()
 
 
-def prepare_directories(
-    settings: BrokerSettings, entropy: Callable[[int], bytes], now_ms: int
-) -> Prepared:
+def prepare_directories(settings: BrokerSettings, environment: NodeEnvironment) -> Prepared:
     """Find out who this node is; format what is new. Blocks, so it runs before the loop is busy.
 
     `DirectoryRefusedError`: a directory is not ours, in one line. A log directory that cannot be
     used at all is left to `LogStore.open`; the one for metadata must be there.
     """
     with ExitStack() as undo:
-        locks: dict[str, DirectoryLock] = {}
+        locks: dict[str, HeldLock] = {}
         disks: dict[str, Disk] = {}
         for root in dict.fromkeys([settings.metadata_log_directory, *settings.log_directories]):
             try:
-                disks[root] = _make(root)
-                locks[root] = DirectoryLock(root)
+                disks[root] = environment.open_disk(root).waiting()
+                locks[root] = environment.lock_directory(root)
             except DiskError:
                 if root == settings.metadata_log_directory:
                     raise
             else:
                 undo.callback(locks[root].release)
-        prepared = _prepare(settings, disks, entropy, now_ms)
+        prepared = _prepare(settings, disks, environment)
         undo.pop_all()
     return replace(prepared, locks=locks)
 
@@ -88,18 +84,19 @@ def prepare_directories(
 class Memory:
     """All that a node keeps with `durability=memory`; who holds it can start another with it."""
 
-    metadata: Disk = field(default_factory=MemoryDisk)
-    logs: Disk = field(default_factory=MemoryDisk)
+    metadata: StoredDisk = field(default_factory=MemoryDisk)
+    logs: StoredDisk = field(default_factory=MemoryDisk)
     known: Prepared | None = None
     """Whose it is, once it is formatted."""
 
 
 def prepare_memory(
-    settings: BrokerSettings, memory: Memory, entropy: Callable[[int], bytes], now_ms: int
+    settings: BrokerSettings, memory: Memory, environment: NodeEnvironment
 ) -> Prepared:
     """Format what is gone with the process, unless it is kept from an earlier node."""
     if memory.known is not None:
         return replace(memory.known, is_new=False)
+    entropy, now_ms = environment.entropy, environment.now().wall_ms
     directory_id = directory_id_of(entropy(16))
     voter = local_voter(settings, directory_id)
     format_metadata(memory.metadata, level_of(settings.metadata_version), voter, now_ms)
@@ -109,11 +106,9 @@ def prepare_memory(
 
 
 def _prepare(
-    settings: BrokerSettings,
-    disks: Mapping[str, Disk],
-    entropy: Callable[[int], bytes],
-    now_ms: int,
+    settings: BrokerSettings, disks: Mapping[str, Disk], environment: NodeEnvironment
 ) -> Prepared:
+    entropy, now_ms = environment.entropy, environment.now().wall_ms
     metadata_root = settings.metadata_log_directory
     found = {root: _look(root, disk) for root, disk in disks.items()}
     known = _agree(settings, found)
@@ -170,14 +165,6 @@ def level_of(release: str) -> int:
             f"metadata.version: there is no release {release}; it must be {first} to {last}"
         )
     return level
-
-
-def _make(root: str) -> Disk:
-    try:
-        os.makedirs(root, exist_ok=True)
-    except OSError as error:
-        raise DiskFailedError("", f"cannot make log directory {root}: {error.strerror}") from error
-    return FileDisk(root).waiting()
 
 
 def _look(root: str, disk: Disk) -> MetaProperties | None:

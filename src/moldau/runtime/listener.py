@@ -3,9 +3,9 @@
 import asyncio
 import ipaddress
 import logging
-import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from moldau._native.client_stream import ClientStream, ListenerTurns
@@ -21,8 +21,7 @@ from moldau.metadata.settings.listeners import (
 )
 from moldau.runtime.client_socket import ClientSocket
 from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
-from moldau.runtime.event_loop import LoopEnvironment
-from moldau.runtime.listening_sockets import open_sockets
+from moldau.runtime.environment import AcceptedSocket, ListeningSocket, NodeEnvironment
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.receive_buffers import ReceiveBuffers
 
@@ -45,7 +44,7 @@ class Listener:
         router: Router,
         on_turn: Callable[[], None],
         metrics: Metrics,
-        environment: LoopEnvironment | None = None,
+        environment: NodeEnvironment,
     ) -> None:
         settings = router.broker.settings
         self.router = router
@@ -58,15 +57,15 @@ class Listener:
             unsent_bytes_max=settings.moldau_connection_unsent_max_bytes,
         )
         self._loop = asyncio.get_running_loop()
-        self._environment = environment or LoopEnvironment()
+        self.environment = environment
         self._clients: dict[ClientSocket, None] = {}
         self._quota = ConnectionQuota()
         self._overrides_text = ""
         self._resolving: asyncio.Task[None] | None = None
-        self._sockets: list[tuple[socket.socket, ListenerSetting]] = []
+        self._sockets: list[tuple[ListeningSocket, ListenerSetting]] = []
         self._is_accepting = False
         self._is_closed = False
-        self._accepts: set[asyncio.Task[object]] = set()
+        self._accepts: dict[asyncio.Task[None], None] = {}
         self._timer: Timer | None = None
         self._all_lost = asyncio.Event()
         self.turns = self._make_turns(on_turn, metrics)
@@ -86,8 +85,8 @@ class Listener:
                 )
                 for key, served in self.router.served.items()
             },
-            clock=self._environment.now,
-            monotonic=self._environment.monotonic,
+            clock=self.environment.now,
+            monotonic=self.environment.monotonic,
             call_soon=self._loop.call_soon,
             on_turn=on_turn,
             failed=_cut_failed,
@@ -128,13 +127,13 @@ class Listener:
         bound = []
         try:
             for address in listeners_of(settings):
-                opened = open_sockets(
+                opened = self.environment.listen(
                     address.host,
                     address.port,
                     backlog=settings.socket_listen_backlog_size,
                     receive_bytes=settings.receive_buffer_bytes,
                 )
-                real = replace(address, port=opened[0].getsockname()[1])
+                real = replace(address, port=opened[0].port)
                 bound.append(real)
                 self._sockets += [(each, real) for each in opened]
         except OSError:
@@ -165,7 +164,7 @@ class Listener:
             self._resolving = self._loop.create_task(self._resolve(text))
 
     async def _resolve(self, text: str) -> None:
-        self._quota.overrides = await resolve_overrides(text)
+        self._quota.overrides = await resolve_overrides(text, self.environment.resolve)
 
     def _stop_resolving(self) -> None:
         if self._resolving is not None:
@@ -192,7 +191,7 @@ class Listener:
                     client.abort()
                 await self._all_lost.wait()
         if self._accepts:
-            await asyncio.wait(self._accepts)
+            await asyncio.wait(list(self._accepts))
 
     def _close_sockets(self) -> None:
         for each, _ in self._sockets:
@@ -206,17 +205,17 @@ class Listener:
             return
         self._is_accepting = True
         for each, address in self._sockets:
-            self._loop.add_reader(each, self._accept, each, address)
+            each.when_ready(partial(self._accept, each, address))
 
     def _stop_accepting(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
             for each, _ in self._sockets:
-                self._loop.remove_reader(each)
+                each.when_ready(None)
 
-    def _accept(self, listening: socket.socket, address: ListenerSetting) -> None:
+    def _accept(self, listening: ListeningSocket, address: ListenerSetting) -> None:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
-            wait_seconds = self._quota.wait_seconds(self._settings, self._environment.monotonic())
+            wait_seconds = self._quota.wait_seconds(self._settings, self.environment.monotonic())
             if wait_seconds != 0:
                 # As in Kafka, the others wait in the system's backlog.
                 self._stop_accepting()
@@ -224,53 +223,37 @@ class Listener:
                     self._later(wait_seconds, self._accept_again)
                 return
             try:
-                accepted, peer_address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                accepted = listening.accept(send_bytes=self._settings.send_buffer_bytes)
             except OSError as error:
                 # No file descriptors are left, most likely.
                 _log.error("accepting a connection failed: %s", error)
                 self._stop_accepting()
                 self._later(ACCEPT_RETRY_SECONDS, self._accept_again)
                 return
-            self._admit(accepted, plain_host(peer_address[0]), peer_address[1], address)
+            if accepted is None:
+                return
+            self._admit(accepted, address)
 
-    def _admit(
-        self, accepted: socket.socket, host: str, port: int, address: ListenerSetting
-    ) -> None:
-        settings = self._settings
-        monotonic = self._environment.monotonic()
-        try:
-            self._set_options(accepted)
-            local = plain_host(accepted.getsockname()[0])
-        except OSError:
-            accepted.close()  # gone before it was here
-            return
-        if not self._quota.admit(host, settings, monotonic):
+    def _admit(self, accepted: AcceptedSocket, address: ListenerSetting) -> None:
+        monotonic = self.environment.monotonic()
+        host = plain_host(accepted.peer_host)
+        if not self._quota.admit(host, self._settings, monotonic):
             self._rejected.value += 1
             accepted.close()
             return
         self._accepted.value += 1
-        advertised = advertised_to(settings, address, local)
-        peer = Peer(address.name, host, advertised, port)
+        advertised = advertised_to(self._settings, address, plain_host(accepted.local_host))
+        peer = Peer(address.name, host, advertised, accepted.peer_port)
         client = ClientSocket(self, peer, monotonic)
         self._clients[client] = None
         self._all_lost.clear()
         task = self._loop.create_task(self._connect(client, accepted))
-        self._accepts.add(task)
-        task.add_done_callback(self._accepts.discard)
+        self._accepts[task] = None
+        task.add_done_callback(self._accepts.__delitem__)
 
-    def _set_options(self, accepted: socket.socket) -> None:
-        accepted.settimeout(0)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        size = self._settings.send_buffer_bytes
-        if size > 0:
-            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
-
-    async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
+    async def _connect(self, client: ClientSocket, accepted: AcceptedSocket) -> None:
         try:
-            await self._loop.connect_accepted_socket(lambda: client, accepted)
+            await accepted.begin(client)
         except OSError:
             # Gone before it was here.
             accepted.close()
@@ -295,7 +278,7 @@ class Listener:
         idle_ms = settings.connections_max_idle_ms
         idle_seconds = idle_ms / 1000 if idle_ms >= 0 else None
         stall_seconds = settings.moldau_connection_stall_max_ms / 1000
-        monotonic = self._environment.monotonic()
+        monotonic = self.environment.monotonic()
         for client in list(self._clients):
             client.check(monotonic, idle_seconds=idle_seconds, stall_seconds=stall_seconds)
         shortest = min(stall_seconds, CHECK_SECONDS_MAX if idle_seconds is None else idle_seconds)
@@ -303,7 +286,7 @@ class Listener:
         self._timer = self._later(interval, self._check)
 
     def _later(self, seconds: float, do: Callable[[], None]) -> Timer:
-        return self._environment.at(self._environment.monotonic() + seconds, do)
+        return self.environment.at(self.environment.monotonic() + seconds, do)
 
 
 def _cut_failed(client: ClientStream, error: Exception) -> None:

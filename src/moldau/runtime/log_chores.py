@@ -5,12 +5,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from moldau.kernel.clock import Instant
 from moldau.kernel.ids import TopicPartition
 from moldau.log.errors import AppendError, PartitionOfflineError
 from moldau.log.partition import PartitionLog
 from moldau.runtime.directory_host import DirectoryHost
-from moldau.runtime.waiting import Sleep
+from moldau.runtime.environment import NodeEnvironment
 
 TICK_SECONDS: Final = 1.0
 SLICE_PARTITIONS: Final = 64
@@ -67,10 +66,10 @@ class ChoredLogs(Protocol):
 class LogChores:
     """Walks over all logs, in slices."""
 
-    def __init__(self, logs: ChoredLogs, clock: Callable[[], Instant], sleep: Sleep) -> None:
+    def __init__(self, logs: ChoredLogs, environment: NodeEnvironment) -> None:
         self._logs = logs
-        self._clock = clock
-        self._sleep = sleep
+        self._clock = environment.now
+        self._sleep = environment.sleep
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskFailedError
@@ -65,34 +66,29 @@ class LogStore:
         settings: StoreSettings,
     ) -> None:
         self._context = context
+        self.environment = context.environment
         self._listener = listener
         self.settings = settings
         self.hosts = [
-            DirectoryHost(opened, listener, context.clock, settings.thresholds, context.sleep)
+            DirectoryHost(opened, listener, self.environment, settings.thresholds)
             for opened in directories
         ]
         self._places = self._find_places()
-        self.writes = LogWrites(listener)
+        self.writes = LogWrites(listener, self.environment)
         self._preferred: dict[TopicPartition, DirectoryHost] = {}
         self.moves = LogMoves(
             self.hosts,
             self._places,
-            context.clock,
+            self.environment.now,
             listener,
             flush=self.write,
             abort_compaction=self._abort_compaction,
         )
-        self._chores = LogChores(self, context.clock, context.sleep)
+        self._chores = LogChores(self, self.environment)
         self.cleaner: Cleaner | None = None
         if settings.cleaner is not None:
-            logs = HostedLogs(self._places, context.clock, listener, self.moves)
-            self.cleaner = Cleaner(
-                logs,
-                settings.cleaner,
-                clock=context.clock,
-                entropy=context.entropy,
-                sleep=context.sleep,
-            )
+            logs = HostedLogs(self._places, self.environment.now, listener, self.moves)
+            self.cleaner = Cleaner(logs, settings.cleaner, self.environment)
 
     @classmethod
     async def open(
@@ -105,11 +101,13 @@ class LogStore:
         """Open all log directories at once; one that is broken is left out, unless all are."""
         if context.durability is Durability.MEMORY:
             return cls([open_in_memory(context)], context, listener, settings or StoreSettings())
+        threads = context.environment.threads(len(roots), "open")
         with collection_paused():
             results = await asyncio.gather(
-                *(asyncio.to_thread(open_directory, root, context) for root in roots),
+                *(threads.run(partial(open_directory, root, context)) for root in roots),
                 return_exceptions=True,
             )
+        threads.close()
         opened = [result for result in results if isinstance(result, OpenDirectory)]
         try:
             _check_opened(roots, results, listener)
@@ -175,7 +173,7 @@ class LogStore:
     def changed(self, partition: TopicPartition) -> None:
         """A log was changed otherwise, as by a new leader epoch: have it synced."""
         if host := self._places.get(partition):
-            host.core.note_change(partition, self._context.clock())
+            host.core.note_change(partition, self.environment.now())
             host.pool.wake()
 
     def failed(self, partition: TopicPartition, error: Exception) -> None:

@@ -11,7 +11,6 @@ from moldau.log.partition import PartitionLog
 from moldau.log.state import Notice
 from moldau.replication.replicas import Replicas
 from moldau.runtime.directory_host import DirectoryHost
-from moldau.runtime.disk import FileDisk
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.registration import Registration
 
@@ -87,12 +86,16 @@ class Directories:
                 # A log that was just moved is in the old directory until its folder is renamed.
                 if partition in host.core.futures or self._store.place_of(partition) is host
             ]
-            total = host.disk.total_bytes() if isinstance(host.disk, FileDisk) else -1
+            total = host.disk.total_bytes()
             usable = -1 if host.space is None else host.space.free_bytes
             path = os.path.abspath(host.root)
             described.append(
                 DescribedDirectory(
-                    path, is_online=True, total_bytes=total, usable_bytes=usable, logs=logs
+                    path,
+                    is_online=True,
+                    total_bytes=-1 if total is None else total,
+                    usable_bytes=usable,
+                    logs=logs,
                 )
             )
         return described

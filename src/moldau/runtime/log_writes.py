@@ -1,17 +1,16 @@
 """The turn's end: what was appended is written, large appends by threads."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from moldau._native.append import LogEnd, StagedLogs
-from moldau.kernel.disk import Buffer, DiskFailedError
+from moldau.kernel.disk import Buffer, Disk, DiskFailedError, DiskFullError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.errors import AppendError, StorageFullError
 from moldau.log.partition import PartitionLog
 from moldau.runtime.directory_host import DirectoryHost, LogListener
-from moldau.runtime.write_pool import LargeWrite, WritePool
+from moldau.runtime.environment import Job, NodeEnvironment, Threads
 
 Release: TypeAlias = Callable[[], None]
 Lend: TypeAlias = Callable[[Sequence[Buffer]], tuple[list[Buffer], Release]]
@@ -23,6 +22,44 @@ LARGE_BYTES_MIN: Final = 512 << 10
 With batches of 1 MB the loop uses a third less time then, and the process 5 % more; with batches
 of 300 KB a quarter less and 15 % more.
 """
+
+
+class LargeWrite:
+    """Pieces for the end of one file, on their way; `settle` waits for them on the event loop."""
+
+    __slots__ = ("_disk", "_path", "_pieces", "_report", "error", "job")
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        pieces: Sequence[Buffer],
+        report: Callable[["LargeWrite"], None],
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._pieces = pieces
+        self._report: Callable[[LargeWrite], None] | None = report
+        self.job: Job
+        """What a thread does of it."""
+        self.error: DiskFullError | DiskFailedError | None = None
+        """Why they could not be written, once that is known."""
+
+    def write(self) -> None:
+        """Write; in a thread."""
+        try:
+            self._disk.append(self._path, self._pieces)
+        except (DiskFullError, DiskFailedError) as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - no caller waits here, so it must be reported
+            self.error = DiskFailedError(self._path, f"a write failed: {error!r}")
+
+    def settle(self) -> None:
+        """Wait until it is written, and report it, unless that was done; on the event loop."""
+        if self._report is not None:
+            self.job.wait()
+            report, self._report = self._report, None
+            report(self)
 
 
 class _Berth(NamedTuple):
@@ -56,31 +93,31 @@ class LogWrites:
     behind it.
     """
 
-    def __init__(self, listener: LogListener) -> None:
+    def __init__(self, listener: LogListener, environment: NodeEnvironment) -> None:
         self._listener = listener
+        self._environment = environment
         self._staged = StagedLogs()
         self._changed: dict[DirectoryHost, None] = {}  # with something that may have to be synced
         self._large: dict[LogEnd, _Lent] = {}  # those that threads write
         self._lend: Lend = _copy
-        self._writers: WritePool | None = None
+        self._threads: Threads | None = None
 
     def use_threads(self, threads: int, lend: Lend) -> None:
         """Leave large appends to threads, which write from memory that `lend` keeps as it is."""
         self._lend = lend
-        call_soon = asyncio.get_running_loop().call_soon_threadsafe
-        self._writers = WritePool(threads, call_soon=call_soon)
+        self._threads = self._environment.threads(threads, "write")
 
     def configure(self, threads: int) -> None:
         """`num.io.threads` may have changed."""
-        if self._writers is not None:
-            self._writers.resize(threads)
+        if self._threads is not None:
+            self._threads.resize(threads)
 
     def close(self) -> None:
         """End the threads; everything is written."""
         assert not self._large, "write before"
-        if self._writers is not None:
-            self._writers.close()
-            self._writers = None
+        if self._threads is not None:
+            self._threads.close()
+            self._threads = None
 
     def berth(self, partition: TopicPartition, host: DirectoryHost, log: PartitionLog) -> None:
         """Have a log written when something is appended to it, as long as its volume has room."""
@@ -104,8 +141,8 @@ class LogWrites:
         for end in self._staged.take():
             if end.handed_write is not None:
                 self._keep(end)
-            elif self._writers is not None and end.mean_piece_bytes >= LARGE_BYTES_MIN:
-                self._hand_over(end, self._writers)
+            elif self._threads is not None and end.mean_piece_bytes >= LARGE_BYTES_MIN:
+                self._hand_over(end, self._threads)
             elif (error := self._write(end)) is not None:
                 failures[end.berth.partition] = error
         if self._changed:
@@ -137,7 +174,7 @@ class LogWrites:
 
     # By threads.
 
-    def _hand_over(self, end: LogEnd, writers: WritePool) -> None:
+    def _hand_over(self, end: LogEnd, threads: Threads) -> None:
         """Have a thread write what is staged."""
         self._keep(end)
         lent = self._large[end]
@@ -145,7 +182,12 @@ class LogWrites:
         segment = end.segments[-1]
         write = LargeWrite(segment.disk, segment.path, end.pieces, partial(self._end_write, end))
         end.hand_over(write)
-        writers.begin(write)
+        write.job = threads.start(partial(self._write_large, write))
+
+    def _write_large(self, write: LargeWrite) -> None:
+        """Write, in a thread, and have the event loop hear of it."""
+        write.write()
+        self._environment.call_from_thread(write.settle)
 
     def _keep(self, end: LogEnd) -> None:
         """Have what is staged stay as it is over the turn's end."""
@@ -175,9 +217,9 @@ class LogWrites:
             self._wake_pools()
 
     def _write_next(self, end: LogEnd, lent: _Lent) -> None:
-        if self._writers is not None and end.mean_piece_bytes >= LARGE_BYTES_MIN:
+        if self._threads is not None and end.mean_piece_bytes >= LARGE_BYTES_MIN:
             self._large[end] = lent
-            self._hand_over(end, self._writers)
+            self._hand_over(end, self._threads)
             return
         error = self._write(end)
         _call_all(lent.staged)

@@ -10,6 +10,7 @@ from moldau.kernel.disk import (
     DiskMissingError,
     path_parts,
 )
+from moldau.log.errors import CorruptLogError
 
 
 class MemoryDisk:
@@ -22,6 +23,28 @@ class MemoryDisk:
         self._used_bytes = 0
         self._files: dict[str, bytearray] = {}
         self._directories = {""}
+
+    def waiting(self) -> "MemoryDisk":
+        """Return the same disk: it never waits."""
+        return self
+
+    def total_bytes(self) -> None:
+        """Leave memory to the operator."""
+
+    def quick_syncs(self, _threads: int) -> None:
+        """Have nothing that syncs: there is nothing to be synced."""
+
+    def begin_read(self, path: str, position: int, into: memoryview) -> None:
+        """Read a range of a file."""
+        with memoryview(self._file(path)) as content:
+            found = content[position : position + len(into)]
+            if len(found) < len(into):
+                reason = "the file is shorter than its segment"
+                raise CorruptLogError(path, position + len(found), reason)
+            into[:] = found
+
+    def find_region(self, _path: str, _position: int, _length: int) -> None:
+        """Have no files for connections to send from."""
 
     def append(self, path: str, pieces: Sequence[Buffer]) -> None:
         """Write `pieces` at the end of the file; create it if it is not there."""

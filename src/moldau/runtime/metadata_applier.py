@@ -99,7 +99,7 @@ class MetadataApplier:
         self._wake = asyncio.Event()
         self._touched = _Touched()
         self._unfound: set[TopicPartition] = set()
-        self._deletions: set[asyncio.Task[None]] = set()
+        self._deletions: dict[asyncio.Task[None], None] = {}
         self._deleting: dict[TopicPartition, asyncio.Task[None]] = {}
         self.offset = Offset(0)
         """Everything below is applied."""
@@ -160,7 +160,7 @@ class MetadataApplier:
         self._load_settings()
         await self._store.moves.resume(self._topic_id_of, is_complete=is_complete)
         deleted: list[TopicPartition] = []
-        turns = Turns()
+        turns = Turns(self._store.environment.stopwatch)
         for partition in list(self._store):
             await turns.give_way()
             topic_id = self._store.place_of(partition).core.topic_ids.get(partition)
@@ -220,7 +220,7 @@ class MetadataApplier:
 
     async def _apply(self, records: Sequence[Message]) -> None:
         image = self._broker.image
-        turns = Turns()
+        turns = Turns(self._store.environment.stopwatch)
         for record in records:
             await self._look_at(record)
             await turns.give_way()
@@ -289,7 +289,7 @@ class MetadataApplier:
                 if partition in self._store:
                     deleted.append(partition)
         self._delete(deleted)
-        turns = Turns()
+        turns = Turns(self._store.environment.stopwatch)
         for topic_id, index in touched.partitions:
             if (topic := topics.find_by_id(topic_id)) is not None:
                 await self._follow(topic, index, topic.partitions[index])
@@ -384,8 +384,8 @@ class MetadataApplier:
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
-        self._deletions.add(task)
-        task.add_done_callback(self._deletions.discard)
+        self._deletions[task] = None
+        task.add_done_callback(self._deletions.__delitem__)
         return task
 
     async def _delete_slices(self, partitions: list[TopicPartition]) -> None:
@@ -437,7 +437,7 @@ class MetadataApplier:
 
     async def _configure(self, topics: Iterable[Topic]) -> None:
         """Have the logs of topics go by their settings."""
-        turns = Turns()
+        turns = Turns(self._store.environment.stopwatch)
         for topic in topics:
             config, min_in_sync = self._topic_configs.of_topic(topic.name)
             for index in topic.partitions:

@@ -9,14 +9,14 @@ from moldau.consensus.voters import VoterHistory
 from moldau.controller.commands import Activate
 from moldau.controller.config_rules import SettingRules
 from moldau.controller.controller import Controller
-from moldau.kernel.clock import Instant
-from moldau.kernel.disk import Disk, DiskError
+from moldau.kernel.disk import DiskError
 from moldau.kernel.ids import Offset
 from moldau.log.config import Durability
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
 from moldau.runtime.controller_host import ControllerHost
+from moldau.runtime.environment import NodeEnvironment, StoredDisk
 from moldau.runtime.formatting import Prepared, level_of, local_voter
 from moldau.runtime.log_configs import controller_settings_of, metadata_log_config
 from moldau.runtime.metadata_loading import LoadedMetadata, load_bootstrap, load_metadata
@@ -36,7 +36,7 @@ class MetadataHost:
         prepared: Prepared,
         log: MetadataLog,
         loaded: LoadedMetadata,
-        clock: Callable[[], Instant],
+        environment: NodeEnvironment,
         failed: Callable[[DiskError], None],
     ) -> None:
         self.removed_ids = loaded.removed_ids
@@ -47,43 +47,44 @@ class MetadataHost:
         in_memory = settings.durability == Durability.MEMORY.value
         voter = local_voter(settings, prepared.metadata_directory_id)
         member = QuorumMember(voter, loaded.history, log, log.load_election())
-        self.quorum = QuorumHost(member, log, self, clock, in_memory=in_memory)
+        self.quorum = QuorumHost(member, log, self, environment, in_memory=in_memory)
         self.rules = SettingRules(BrokerLayers())
         controller_settings = controller_settings_of(settings, prepared.cluster_id)
         self.controller = ControllerHost(
             Controller(loaded.image, controller_settings, self.rules),
             self.quorum,
-            clock,
+            environment,
             idle_interval_ms=settings.metadata_max_idle_interval_ms,
         )
         self.snapshots = MetadataSnapshots(
             self.quorum,
             SnapshotSettings.of(settings),
-            clock,
+            environment,
             bytes_since=loaded.bytes_since_snapshot,
         )
-        self._pruning: set[asyncio.Task[None]] = set()
+        self._pruning: dict[asyncio.Task[None], None] = {}
 
     @classmethod
     async def open(
         cls,
         settings: BrokerSettings,
         prepared: Prepared,
-        disk: Disk,
-        waiting: Disk,
-        clock: Callable[[], Instant],
+        disk: StoredDisk,
+        environment: NodeEnvironment,
         failed: Callable[[DiskError], None],
     ) -> "MetadataHost":
         """Load everything; `ProtocolError` and its kind say why this node cannot."""
         durability = Durability(settings.durability)
         if durability is Durability.PAGE_CACHE:
             durability = Durability.FSYNC
-        log = open_metadata_log(waiting, metadata_log_config(settings), durability, clock())
+        log = open_metadata_log(
+            disk.waiting(), metadata_log_config(settings), durability, environment.now()
+        )
         for notice in log.notices:
             logger.warning("%s", notice)
         history = VoterHistory((local_voter(settings, prepared.metadata_directory_id),))
         loaded = await load_metadata(log, history)
-        host = cls(settings, prepared, log, loaded, clock, failed)
+        host = cls(settings, prepared, log, loaded, environment, failed)
         log.move_to(disk)
         return host
 
@@ -117,8 +118,8 @@ class MetadataHost:
     def log_start_may_move(self, _to: Offset) -> None:
         """A snapshot was written: look what may go."""
         task = asyncio.create_task(self.snapshots.prune())
-        self._pruning.add(task)
-        task.add_done_callback(self._pruning.discard)
+        self._pruning[task] = None
+        task.add_done_callback(self._pruning.__delitem__)
 
     def quorum_failed(self, error: DiskError) -> None:
         """Without its metadata log a node cannot go on."""
@@ -132,4 +133,5 @@ class MetadataHost:
         self.controller.stop_idling()
         await self.snapshots.stop()
         await asyncio.gather(*self._pruning, return_exceptions=True)
+        self.snapshots.close()
         self.quorum.close()

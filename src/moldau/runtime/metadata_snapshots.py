@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.voters import voters_record
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.snapshot import SnapshotId, write_snapshot
 from moldau.protocol.stored.control_records import KRaftVersionRecord, VotersRecord
+from moldau.runtime.environment import NodeEnvironment
 from moldau.runtime.formatting import METADATA_FOLDER
 from moldau.runtime.metadata_log import PART, MetadataLog, StoredSnapshot
 from moldau.runtime.quorum_host import QuorumHost
@@ -49,16 +49,17 @@ class MetadataSnapshots:
         self,
         quorum: QuorumHost,
         settings: SnapshotSettings,
-        clock: Callable[[], Instant],
+        environment: NodeEnvironment,
         *,
         bytes_since: int,
     ) -> None:
         self._quorum = quorum
         self._settings = settings
-        self._clock = clock
+        self._clock = environment.now
+        self._threads = environment.threads(1, "metadata")
         self._log = quorum.log
         self._size_at = self._log.log.size - bytes_since
-        self._written_at = clock().monotonic
+        self._written_at = self._clock().monotonic
         self._task: asyncio.Task[None] | None = None
 
     def consider(self, image: ClusterImage, end_offset: Offset) -> None:
@@ -105,8 +106,8 @@ class MetadataSnapshots:
         # A piece has a few hundred records: encoding one is a turn of the loop.
         for piece in pieces:
             size += len(piece)
-            await asyncio.to_thread(disk.append, path + PART, [piece])
-        await asyncio.to_thread(_publish, self._log, path)
+            await self._threads.run(partial(disk.append, path + PART, [piece]))
+        await self._threads.run(partial(_publish, self._log, path))
         self._log.snapshots.append(StoredSnapshot(snapshot_id, size, now_ms))
         self._quorum.snapshot_written(end_offset)
 
@@ -114,7 +115,7 @@ class MetadataSnapshots:
         """Let go of old snapshots and the log before the oldest that stays."""
         for gone in self._take_expired():
             with suppress(DiskError):
-                await asyncio.to_thread(self._log.waiting.remove, gone.path)
+                await self._threads.run(partial(self._log.waiting.remove, gone.path))
         now = self._clock()
         log = self._log.log
         start = self._log.snapshots[0].id.end_offset if self._log.snapshots else Offset(0)
@@ -124,7 +125,7 @@ class MetadataSnapshots:
             self._quorum.changed()
         for path in log.take_removable(now):
             with suppress(DiskError):
-                await asyncio.to_thread(self._log.waiting.remove, path)
+                await self._threads.run(partial(self._log.waiting.remove, path))
 
     def _take_expired(self) -> list[StoredSnapshot]:
         snapshots = self._log.snapshots
@@ -144,6 +145,10 @@ class MetadataSnapshots:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+    def close(self) -> None:
+        """End the thread; nothing is written or pruned any more."""
+        self._threads.close()
 
 
 def _control(member: QuorumMember) -> list[KRaftVersionRecord | VotersRecord]:

@@ -1,6 +1,7 @@
 """Metrics over HTTP, for Prometheus to collect: the least of a web server."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from moldau.runtime.metrics import Metrics
@@ -15,10 +16,11 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 class MetricsServer:
     """Answers `GET /metrics`."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, stopwatch: Callable[[], float]) -> None:
         self._metrics = metrics
+        self._stopwatch = stopwatch
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     async def start(self, host: str, port: int) -> int:
         """Listen; return the port."""
@@ -39,8 +41,8 @@ class MetricsServer:
             writer.close()
             return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.__delitem__)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -66,7 +68,7 @@ class MetricsServer:
     async def _render(self) -> bytes:
         """Return all metrics; those of 10,000 partitions take some turns of the loop."""
         text = bytearray()
-        turns = Turns()
+        turns = Turns(self._stopwatch)
         for line in self._metrics.lines():
             text += line.encode()
             await turns.give_way()

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import logging
-import os
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from moldau.broker.broker import Broker
 from moldau.broker.internal_topics import INTERNAL_TOPICS
 from moldau.broker.router import Router
-from moldau.kernel.disk import Disk, DiskError
+from moldau.kernel.disk import DiskError
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import TopicId, TopicPartition
 from moldau.log.config import Durability, LogConfig
@@ -28,8 +27,7 @@ from moldau.runtime.coordinator_metrics import measure_coordinators
 from moldau.runtime.coordinator_watch import CoordinatorWatch
 from moldau.runtime.directory_assignments import DirectoryAssignments
 from moldau.runtime.directory_lock import DirectoryInUseError
-from moldau.runtime.disk import FileDisk
-from moldau.runtime.event_loop import LoopDelay, LoopEnvironment
+from moldau.runtime.environment import NodeEnvironment, StoredDisk
 from moldau.runtime.formatting import Memory, prepare_directories, prepare_memory
 from moldau.runtime.listener import Listener
 from moldau.runtime.log_configs import TopicConfigs, dynamic_layers, store_settings_of
@@ -37,12 +35,12 @@ from moldau.runtime.log_opening import OpenContext
 from moldau.runtime.log_store import LogStore
 from moldau.runtime.log_watch import Directories, LogWatch
 from moldau.runtime.logger_levels import LoggerLevels
+from moldau.runtime.loop_delay import LoopDelay
 from moldau.runtime.metadata_applier import MetadataApplier
 from moldau.runtime.metadata_host import MetadataHost
 from moldau.runtime.metrics import Metrics
 from moldau.runtime.metrics_server import MetricsServer
 from moldau.runtime.node_metrics import measure_applier, measure_cleaner, measure_logs
-from moldau.runtime.process_limits import open_files_for_logs
 from moldau.runtime.registration import Registration, RegistrationRefusedError
 from moldau.runtime.request_watch import RequestWatch
 from moldau.runtime.topic_metrics import measure_cluster, measure_topics, measure_waiting
@@ -79,9 +77,9 @@ class Node:
     def __init__(
         self,
         static: dict[str, str],
+        environment: NodeEnvironment,
         *,
         grown: Callable[[], None] = lambda: None,
-        environment: LoopEnvironment | None = None,
         memory: Memory | None = None,
         listener: Callable[..., Listener] = Listener,
     ) -> None:
@@ -89,11 +87,11 @@ class Node:
 
         `grown` is called when very many objects have come that stay: a process that is nothing but
         a node need not look for garbage among them, which would take turns of a tenth of a second.
-        The others are for who has a time, a memory or a network of its own.
+        The others are for who has a memory or a network of its own.
         """
         self._layers = BrokerLayers(static)
         self._grown = grown
-        self._environment = environment or LoopEnvironment()
+        self._environment = environment
         self._memory = memory or Memory()
         self._make_listener = listener
         self.settings = broker_settings(self._layers)
@@ -168,19 +166,17 @@ class Node:
     # Parts.
 
     async def _open_metadata(self) -> MetadataHost:
-        settings, now = self.settings, self._environment.now
-        disk: Disk
-        waiting: Disk
+        settings, environment = self.settings, self._environment
+        disk: StoredDisk
         if settings.durability == Durability.MEMORY.value:
-            disk = waiting = self._memory.metadata
-            self._prepared = prepare_memory(settings, self._memory, os.urandom, now().wall_ms)
+            disk = self._memory.metadata
+            self._prepared = prepare_memory(settings, self._memory, environment)
         else:
-            self._prepared = prepare_directories(settings, os.urandom, now().wall_ms)
+            self._prepared = prepare_directories(settings, environment)
             self._running.callback(self._prepared.release)
-            files = FileDisk(settings.metadata_log_directory)
-            disk, waiting = files, files.waiting()
+            disk = environment.open_disk(settings.metadata_log_directory)
         self.cluster_id, self.is_new = self._prepared.cluster_id, self._prepared.is_new
-        host = await MetadataHost.open(settings, self._prepared, disk, waiting, now, self._fail)
+        host = await MetadataHost.open(settings, self._prepared, disk, environment, self._fail)
         self._metadata = host
         self._running.push_async_callback(host.close)
         return host
@@ -191,15 +187,13 @@ class Node:
             identity=MetaProperties(
                 prepared.cluster_id, prepared.node_id, prepared.metadata_directory_id
             ),
+            environment=self._environment,
             config_of=self._log_config_of,
-            clock=self._environment.now,
-            sleep=self._environment.sleep,
             memory=self._memory.logs,
-            entropy=os.urandom,
             notice=self._watch.notice,
             durability=Durability(settings.durability),
             recovery_threads=settings.num_recovery_threads_per_data_dir,
-            open_files_max=open_files_for_logs(
+            open_files_max=self._environment.open_files_max(
                 settings.moldau_open_files_max, len(settings.log_directories)
             ),
             locks=prepared.locks,
@@ -265,7 +259,7 @@ class Node:
         await self._registration.register(
             self.addresses,
             [host.identity.directory_id or b"" for host in self._store.hosts],
-            incarnation_id=os.urandom(16),
+            incarnation_id=self._environment.entropy(16),
             previous_epoch=epochs[0] if len(set(epochs)) == 1 else -1,
         )
         await self._assignments.begin()
@@ -286,7 +280,8 @@ class Node:
         measure_coordinators(metrics, self._broker)
         measure_clients(metrics, self._broker.telemetry, now)
         delay = LoopDelay(
-            metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is.")
+            metrics.histogram("moldau_loop_delay_seconds", "How late the event loop is."),
+            self._environment,
         )
         self._running.callback(delay.close)
 
@@ -294,7 +289,7 @@ class Node:
         if not self.settings.moldau_metrics_listener:
             return
         host, _, port = self.settings.moldau_metrics_listener.rpartition(":")
-        server = MetricsServer(self.metrics)
+        server = MetricsServer(self.metrics, self._environment.stopwatch)
         try:
             bound = await server.start(host.strip("[]"), int(port))
         except (OSError, OverflowError) as error:

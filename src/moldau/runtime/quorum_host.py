@@ -1,7 +1,7 @@
 """The quorum's member on the event loop: its log, its sync rounds, and what is committed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from moldau.consensus.events import (
@@ -22,10 +22,10 @@ from moldau.consensus.events import (
     UpgradeKraftVersion,
 )
 from moldau.consensus.member import QuorumMember
-from moldau.kernel.clock import Instant
 from moldau.kernel.disk import DiskError, DiskFailedError, DiskFullError
 from moldau.kernel.ids import Offset, TopicPartition
 from moldau.log.sync_round import PartitionSync, SyncRound
+from moldau.runtime.environment import NodeEnvironment
 from moldau.runtime.metadata_log import MetadataLog
 from moldau.runtime.sync_pool import SyncPool
 
@@ -59,7 +59,7 @@ class QuorumHost:
         member: QuorumMember,
         log: MetadataLog,
         listener: QuorumListener,
-        clock: Callable[[], Instant],
+        environment: NodeEnvironment,
         *,
         in_memory: bool,
     ) -> None:
@@ -67,10 +67,9 @@ class QuorumHost:
         self.log = log
         self.leader_id: int | None = None
         self._listener = listener
-        self._clock = clock
+        self._clock = environment.now
         self._loop = asyncio.get_running_loop()
-        call_soon = self._loop.call_soon_threadsafe
-        self.pool = SyncPool(log.waiting, self, call_soon=call_soon, threads=SYNC_THREADS)
+        self.pool = SyncPool(log.waiting, self, environment, threads=SYNC_THREADS)
         self._in_memory = in_memory
 
     @property

@@ -2,15 +2,12 @@
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Lock
-from time import perf_counter
 from typing import Protocol
 
 from moldau.kernel.disk import Disk, DiskError, DiskFailedError, DiskFullError, DiskMissingError
 from moldau.log.sync_round import SyncRound
-from moldau.runtime.environment import QuickSyncs
+from moldau.runtime.environment import NodeEnvironment, QuickSyncs
 
 # Syncs of different files share the file system's journal commits when they run at once: 64 files
 # on ext4 took 21 ms one after the other, 10 ms by four threads, 7 ms by eight, 6 ms by sixteen.
@@ -46,8 +43,7 @@ class SyncPool:
 
     So a lone write never waits for company, nor for the sync of another file: syncs of different
     files at once take hardly longer than one. Under load one sync serves all that came while the
-    last one of the same file ran. `call_soon` brings a call to the event loop from any thread
-    (`loop.call_soon_threadsafe`). A directory has its threads to itself, so that one device that
+    last one of the same file ran. A directory has its threads to itself, so that one device that
     hangs does not stop another.
     """
 
@@ -55,8 +51,8 @@ class SyncPool:
         self,
         disk: Disk,
         source: SyncSource,
+        environment: NodeEnvironment,
         *,
-        call_soon: Callable[[Callable[[], object]], object],
         threads: int = THREADS,
         rounds_max: int = 1,
         quick: QuickSyncs | None = None,
@@ -67,9 +63,9 @@ class SyncPool:
         """Told of the seconds that each round took."""
         self._disk = disk
         self._source = source
-        self._call_soon = call_soon
-        self._threads = threads
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sync")
+        self._environment = environment
+        self._threads = environment.threads(threads, "sync")
+        self._thread_count = threads
         self._rounds_max = rounds_max
         self._quick = quick
         self._running: dict[_Run, None] = {}
@@ -87,7 +83,7 @@ class SyncPool:
             return
         sync_round = self._source.take_round()
         if sync_round is not None:
-            run = _Run(self._disk, sync_round)
+            run = _Run(self._disk, sync_round, self._environment.stopwatch())
             self._running[run] = None
             files = sync_round.files
             if files and self._quick and self._quick.try_begin(files, partial(self._go_on, run)):
@@ -109,7 +105,7 @@ class SyncPool:
         self._is_stopped = True
         if self._quick is not None:
             self._quick.close()
-        self._executor.shutdown(wait=True)
+        self._threads.close()
 
     def _go_on(self, run: "_Run", error: DiskError | None) -> None:
         """Go on with what follows the files, which are synced or have failed."""
@@ -117,16 +113,17 @@ class SyncPool:
         if run.has_more and not self._is_stopped:
             self._begin(run)
         else:
-            self._resume(run, perf_counter() - run.started)
+            self._resume(run, self._environment.stopwatch() - run.started)
 
     def _begin(self, run: "_Run") -> None:
         """Start the next stage, or report that there is none; runs in any thread."""
         count = run.begin_stage()
         if count:
-            for _ in range(min(self._threads, count)):
-                self._executor.submit(self._work, run)
+            for _ in range(min(self._thread_count, count)):
+                self._threads.start(partial(self._work, run))
         else:
-            self._call_soon(partial(self._resume, run, perf_counter() - run.started))
+            seconds = self._environment.stopwatch() - run.started
+            self._environment.call_from_thread(partial(self._resume, run, seconds))
 
     def _work(self, run: "_Run") -> None:
         if run.work():
@@ -167,13 +164,14 @@ class SyncPool:
 class _Run:
     """One round on its way through the threads: files, then replacements, then directories."""
 
-    def __init__(self, disk: Disk, sync_round: SyncRound) -> None:
-        self.started = perf_counter()
+    def __init__(self, disk: Disk, sync_round: SyncRound, started: float) -> None:
+        self.started = started
         self.sync_round = sync_round
         self.error: DiskError | None = None
-        self._lock = Lock()
-        self._left = 0
+        # What threads share are queues, whose operations are whole.
         self._todo: deque[Callable[[], None]] = deque()
+        self._to_end: deque[None] = deque()
+        self._errors: deque[DiskError] = deque()
         self._stages: deque[list[Callable[[], None]]] = deque(
             [
                 [partial(disk.sync, path) for path in sync_round.files],
@@ -197,9 +195,9 @@ class _Run:
         while self._stages and self.error is None:
             stage = self._stages.popleft()
             if stage:
-                self._left = len(stage)
+                self._to_end.extend([None] * (len(stage) - 1))
                 self._todo.extend(stage)
-                return self._left
+                return len(stage)
         return 0
 
     def work(self) -> bool:
@@ -210,13 +208,15 @@ class _Run:
             except IndexError:
                 return False
             error = _try(step)
-            with self._lock:
-                # A full disk is the lesser evil: it must not hide a failure.
-                if error is not None and (self.error is None or _is_full(self.error)):
-                    self.error = error
-                self._left -= 1
-                if not self._left:
-                    return True
+            if error is not None:
+                self._errors.append(error)
+            try:
+                self._to_end.popleft()
+            except IndexError:
+                # The last step to end has none left to wait for. A full disk is the lesser evil:
+                # it must not hide a failure.
+                self.error = min(self._errors, key=_is_full, default=None)
+                return True
 
 
 def _ignore(_: float) -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
 
 TURN_SECONDS = 0.003
 
@@ -12,14 +11,15 @@ TURN_SECONDS = 0.003
 class Turns:
     """Counts the time of a piece of work, which calls `give_way` between its steps."""
 
-    def __init__(self) -> None:
-        self._since = perf_counter()
+    def __init__(self, stopwatch: Callable[[], float]) -> None:
+        self._stopwatch = stopwatch
+        self._since = stopwatch()
 
     async def give_way(self) -> None:
         """Let others go on, if it is their turn."""
-        if perf_counter() - self._since >= TURN_SECONDS:
+        if self._stopwatch() - self._since >= TURN_SECONDS:
             await asyncio.sleep(0)
-            self._since = perf_counter()
+            self._since = self._stopwatch()
 
 
 @contextmanager

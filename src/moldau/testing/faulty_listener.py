@@ -2,16 +2,14 @@
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable
-from contextlib import suppress
 
 from moldau.broker.router import Router
 from moldau.metadata.settings.listeners import ListenerSetting as Address
 from moldau.runtime.client_socket import ClientSocket
-from moldau.runtime.event_loop import LoopEnvironment
+from moldau.runtime.environment import AcceptedSocket, NodeEnvironment
 from moldau.runtime.listener import Listener
-from moldau.runtime.listening_sockets import open_sockets
+from moldau.runtime.listening_sockets import AcceptedConnection, MachineSocket
 from moldau.runtime.metrics import Metrics
 from moldau.testing.request_faults import FaultRules, FaultyRouter
 
@@ -24,13 +22,13 @@ class FaultyListener(Listener):
         router: Router,
         on_turn: Callable[[], None],
         metrics: Metrics,
-        environment: LoopEnvironment,
+        environment: NodeEnvironment,
         rules: FaultRules,
     ) -> None:
         super().__init__(FaultyRouter(router, rules), on_turn, metrics, environment)
         self._rules = rules
         self._bound: tuple[Address, ...] = ()
-        self._accepted_sockets: dict[ClientSocket, socket.socket] = {}
+        self._accepted_sockets: dict[ClientSocket, AcceptedSocket] = {}
 
     def open(self) -> tuple[Address, ...]:
         """Open all listeners, and remember their ports."""
@@ -60,7 +58,7 @@ class FaultyListener(Listener):
             return
         settings = self._settings
         for address in self._bound:
-            opened = open_sockets(
+            opened = self.environment.listen(
                 address.host,
                 address.port,
                 backlog=settings.socket_listen_backlog_size,
@@ -72,17 +70,16 @@ class FaultyListener(Listener):
     async def cut(self) -> None:
         """Close all connections at once, also those that were not accepted yet."""
         for listening, _ in self._sockets:
-            with suppress(BlockingIOError):
-                while True:
-                    listening.accept()[0].close()
+            while (accepted := listening.accept(send_bytes=0)) is not None:
+                accepted.close()
         if self._accepts:
-            await asyncio.wait(self._accepts)
+            await asyncio.wait(list(self._accepts))
         for client in list(self._clients):
             client.abort()
 
     # Connections, by their sockets: a forked child has them as well.
 
-    async def _connect(self, client: ClientSocket, accepted: socket.socket) -> None:
+    async def _connect(self, client: ClientSocket, accepted: AcceptedSocket) -> None:
         self._accepted_sockets[client] = accepted
         await super()._connect(client, accepted)
 
@@ -94,6 +91,9 @@ class FaultyListener(Listener):
     def forget(self) -> None:
         """Close a forked child's copies: with them open, no connection would end in its parent."""
         for each in [*self._accepted_sockets.values(), *(each for each, _ in self._sockets)]:
-            descriptor = each.detach()
+            assert isinstance(each, AcceptedConnection | MachineSocket), (
+                "a test's node is on a machine"
+            )
+            descriptor = each.socket.detach()
             if descriptor >= 0:
                 os.close(descriptor)

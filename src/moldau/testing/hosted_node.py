@@ -40,7 +40,7 @@ class HostedNode:
         """Return when clients are served."""
         self.node = Node(
             static,
-            environment=self.environment,
+            self.environment,
             memory=self._memory,
             listener=self._make_listener,
         )

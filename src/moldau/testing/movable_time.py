@@ -10,7 +10,7 @@ from math import inf
 from typing import Any, Final
 
 from moldau.kernel.clock import Instant
-from moldau.runtime.event_loop import LoopEnvironment
+from moldau.runtime.machine import MachineEnvironment
 
 STRIDE_GROWTH: Final = 0.5
 """A long way is not walked second by second: a stride is at least so much of the way behind it.
@@ -36,7 +36,7 @@ class _Moment:
         self.do = None
 
 
-class MovableEnvironment(LoopEnvironment):
+class MovableEnvironment(MachineEnvironment):
     """Both clocks run as everywhere, and `advance` moves them forward.
 
     Chores, which wait with `sleep`, are resting or at work; `advance` waits for those that it woke
@@ -51,7 +51,7 @@ class MovableEnvironment(LoopEnvironment):
         self._numbers = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
-        self._at_work: set[asyncio.Task[Any]] = set()
+        self._at_work: dict[asyncio.Task[Any], None] = {}
         self._rested = asyncio.Event()
 
     def now(self) -> Instant:
@@ -93,11 +93,11 @@ class MovableEnvironment(LoopEnvironment):
 
     def _works(self, task: asyncio.Task[Any]) -> None:
         if task not in self._at_work:
-            self._at_work.add(task)
+            self._at_work[task] = None
             task.add_done_callback(self._rests)
 
     def _rests(self, task: asyncio.Task[Any]) -> None:
-        self._at_work.discard(task)
+        self._at_work.pop(task, None)
         task.remove_done_callback(self._rests)
         self._rested.set()
 

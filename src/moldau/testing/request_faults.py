@@ -13,7 +13,7 @@ from moldau.kernel.errors import ProtocolError
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.framing import decode_response
 from moldau.protocol.schema import Buffer, Message
-from moldau.runtime.event_loop import LoopEnvironment
+from moldau.runtime.environment import NodeEnvironment
 from moldau.testing.error_answers import READING, refusal, spoiled
 
 _SIZE_BYTES: Final = 4
@@ -51,7 +51,7 @@ class Rule:
 class FaultRules:
     """All faults of a broker, whichever node runs just now; used on its loop alone."""
 
-    environment: LoopEnvironment
+    environment: NodeEnvironment
     rules: list[Rule] = field(default_factory=list)
     is_refusing: bool = False
 

@@ -38,6 +38,14 @@ def make(clock: Clock | None = None, partitions: int = 4, **settings: Any) -> Ac
     return accumulator
 
 
+def test_records_without_a_time_have_that_of_the_clock() -> None:
+    accumulator = make(wall_clock=lambda: 1_234)
+    for given in (None, 5):
+        accumulator.append("t", b"v", partition=0, timestamp_ms=given)
+    [batch] = taken(accumulator)
+    assert [record.timestamp for record in records(batch)] == [1_234, 5]
+
+
 def taken(accumulator: Accumulator) -> list[PendingBatch]:
     return accumulator.take(0.0, everything=True)[0]
 

@@ -16,6 +16,7 @@ from moldau.log.compaction.swap import Replacement, complete
 from moldau.log.config import LogConfig
 from moldau.runtime.cleaner import Cleaner, CleanerSettings
 from moldau.runtime.disk import FileDisk
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.memory_disk import MemoryDisk
 from tests.unit.log.compaction.logs import DIRECTORY, NOW_MS, PARTITION, Log, data
 
@@ -73,12 +74,13 @@ class OneLog:
         return sum(len(rows.rows) for rows in self.log.read())
 
 
-def now() -> Instant:
-    return Instant(time.monotonic(), NOW_MS)
+class Environment(MachineEnvironment):
+    def now(self) -> Instant:
+        return Instant(time.monotonic(), NOW_MS)
 
 
 def make_cleaner(logs: OneLog, settings: CleanerSettings | None = None) -> Cleaner:
-    return Cleaner(logs, settings or CleanerSettings(), clock=now, entropy=bytes)
+    return Cleaner(logs, settings or CleanerSettings(), Environment())
 
 
 async def run_until(cleaner: Cleaner, event: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from moldau.runtime.connection_quota import ConnectionQuota, plain_host, resolve_overrides
 from moldau.runtime.event_loop import run
+from moldau.runtime.machine import MachineEnvironment
 from tests.brokers import bare_broker
 
 
@@ -49,7 +50,12 @@ def test_mapped_addresses_are_what_they_are() -> None:
 
 def test_names_are_looked_up_beside_the_loop(monkeypatch, caplog) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: pytest.fail("this one waits"))
-    found = run(resolve_overrides(f"::1:1, 10.0.0.9:3, localhost:5, {'x' * 64}:7"))
+
+    async def resolved() -> dict[str, int]:
+        text = f"::1:1, 10.0.0.9:3, localhost:5, {'x' * 64}:7"
+        return await resolve_overrides(text, MachineEnvironment().resolve)
+
+    found = run(resolved())
     assert found.pop("127.0.0.1", found.get("::1")) == 5
     assert found["10.0.0.9"] == 3
     assert set(found) <= {"::1", "10.0.0.9"}

@@ -1,6 +1,5 @@
 """Directories become a node's own, or are refused."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,25 @@ from moldau.metadata.snapshot import read_snapshot
 from moldau.protocol.stored.cluster_metadata import FeatureLevelRecord
 from moldau.protocol.stored.control_records import VotersRecord
 from moldau.runtime.directory_lock import DirectoryInUseError
+from moldau.runtime.event_loop import run
 from moldau.runtime.formatting import METADATA_FOLDER, Prepared, prepare_directories
+from moldau.runtime.machine import MachineEnvironment
 
 NOW_MS = 1_700_000_000_000
+
+
+def on_machine(settings: BrokerSettings) -> Prepared:
+    async def prepared() -> Prepared:
+        return prepare_directories(settings, MachineEnvironment())
+
+    return run(prepared())
 
 
 def prepare(*roots: Path, **texts: str) -> Prepared:
     """Prepare directories, and let go of them."""
     given = {name.replace("_", "."): text for name, text in texts.items()}
     given.setdefault("log.dirs", ",".join(map(str, roots)))
-    prepared = prepare_directories(BrokerSettings.parse(given), os.urandom, NOW_MS)
+    prepared = on_machine(BrokerSettings.parse(given))
     prepared.release()
     return prepared
 
@@ -102,7 +110,7 @@ def test_another_node_is_refused(tmp_path: Path) -> None:
 
 def test_a_directory_in_use_stays_as_it_is(tmp_path: Path) -> None:
     settings = BrokerSettings.parse({"log.dirs": str(tmp_path)})
-    held = prepare_directories(settings, os.urandom, NOW_MS)
+    held = on_machine(settings)
     with pytest.raises(DirectoryInUseError):
         prepare(tmp_path)
     held.release()

@@ -5,13 +5,13 @@ import pytest
 from moldau.broker.calls import Endpoint
 from moldau.metadata.settings.listeners import listeners_of
 from moldau.runtime.listener import advertised_to
-from moldau.runtime.listening_sockets import open_sockets
+from moldau.runtime.listening_sockets import listen
 from tests.brokers import bare_broker
 
 
 def names_of(host: str, port: int = 0) -> list[tuple[str, int]]:
-    opened = open_sockets(host, port, backlog=5, receive_bytes=65_536)
-    names = [each.getsockname()[:2] for each in opened]
+    opened = listen(host, port, backlog=5, receive_bytes=65_536)
+    names = [each.socket.getsockname()[:2] for each in opened]
     for each in opened:
         each.close()
     return names
@@ -30,9 +30,9 @@ def test_one_address_and_all() -> None:
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
-    taken = open_sockets("127.0.0.1", 0, backlog=5, receive_bytes=0)
+    taken = listen("127.0.0.1", 0, backlog=5, receive_bytes=0)
     with pytest.raises(OSError, match="in use"):
-        open_sockets("localhost", taken[0].getsockname()[1], backlog=5, receive_bytes=0)
+        listen("localhost", taken[0].port, backlog=5, receive_bytes=0)
     taken[0].close()
 
 

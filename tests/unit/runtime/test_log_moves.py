@@ -249,7 +249,7 @@ async def test_what_records_do_not_tell_moves_too(roots):
         log = store.get(P)
         host = store.place_of(P)
         await host.checkpoint(everything=True)
-        now = store._context.clock()
+        now = store.environment.now()
         assert log.apply_retention(now, up_to=log.recovery_point)
         log.begin_epoch(9)
         store.changed(P)

@@ -66,6 +66,13 @@ class Device:
         write_pieces(fd, pieces)
 
 
+class Ended:
+    """A call that a thread has made already."""
+
+    def wait(self) -> None:
+        pass
+
+
 class World:
     """A broker's replicas over a store; memory is lent as a listener would."""
 
@@ -177,7 +184,7 @@ async def test_large_appends_leave_the_loop_and_small_ones_do_not(world, device)
     device.gate.set()
     await world.until_heard(large)
     assert world.stored(P[1]) == [0, 1]
-    assert device.threads == {"write"}
+    assert device.threads == {"write_0"}
 
 
 @scenario
@@ -291,7 +298,13 @@ def test_random_turns(tmp_path, monkeypatch, seed):
     async def run(world, device):
         waiters: list[tuple[TopicPartition, Waiter, int]] = []
         writes = []
-        world.store.writes._writers.begin = lambda write: (write.run(), writes.append(write))
+
+        def start(call: functools.partial[None]) -> Ended:
+            call()
+            writes.append(call.args[0])
+            return Ended()
+
+        world.store.writes._threads.start = start
         committed: dict[TopicPartition, set[int]] = {partition: {0} for partition in P}
 
         def account() -> None:

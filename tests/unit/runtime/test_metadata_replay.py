@@ -44,6 +44,7 @@ from moldau.protocol.messages.update_features import FeatureUpdateKey, UpdateFea
 from moldau.protocol.schema import Struct
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.formatting import METADATA_FOLDER
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.metadata_loading import load_metadata
 from moldau.runtime.metadata_log import open_metadata_log
 from moldau.runtime.node import Node
@@ -156,7 +157,7 @@ async def loaded(directory: Path) -> ClusterImage:
 @pytest.mark.parametrize("seed", range(2))
 def test_all_ways_lead_to_the_same_image(tmp_path: Path, seed: int) -> None:
     async def scenario() -> None:
-        node = Node({**SETTINGS, "log.dirs": str(tmp_path / "data")})
+        node = Node({**SETTINGS, "log.dirs": str(tmp_path / "data")}, MachineEnvironment())
         await node.start()
         try:
             script = Script(seed)

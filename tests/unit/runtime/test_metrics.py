@@ -1,6 +1,9 @@
 import asyncio
+import time
 
-from moldau.runtime.event_loop import LoopDelay, run
+from moldau.runtime.event_loop import run
+from moldau.runtime.loop_delay import LoopDelay
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.metrics import Histogram, Metrics
 from moldau.runtime.metrics_server import MetricsServer
 
@@ -59,7 +62,7 @@ def test_metrics_over_http() -> None:
     async def check() -> None:
         metrics = Metrics()
         metrics.counter("requests_total", "Requests.")
-        server = MetricsServer(metrics)
+        server = MetricsServer(metrics, time.perf_counter)
         port = await server.start("127.0.0.1", 0)
         answer = await ask(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         head, _, body = answer.partition(b"\r\n\r\n")
@@ -78,7 +81,7 @@ def test_metrics_over_http() -> None:
 def test_the_delay_of_the_loop_is_measured() -> None:
     async def check() -> None:
         histogram = Histogram()
-        delay = LoopDelay(histogram)
+        delay = LoopDelay(histogram, MachineEnvironment())
         async with asyncio.timeout(10):
             while histogram.count < 2:
                 await asyncio.sleep(0.01)

@@ -35,6 +35,7 @@ from moldau.protocol.messages.incremental_alter_configs import (
 from moldau.protocol.schema import Message
 from moldau.runtime import controller_host, log_chores, sliced_commands, turns
 from moldau.runtime.formatting import METADATA_FOLDER
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.node import Node, StartRefusedError
 from tests.stores import DEADLINE_SECONDS
 
@@ -55,7 +56,7 @@ def scenario(function):
 async def running(data: Path | None, **texts: str) -> AsyncIterator[Node]:
     given = {name.replace("_", "."): text for name, text in texts.items()}
     where = {"durability": "memory"} if data is None else {"log.dirs": str(data)}
-    node = Node({**QUIET, **where, **given})
+    node = Node({**QUIET, **where, **given}, MachineEnvironment())
     async with asyncio.timeout(DEADLINE_SECONDS):
         await node.start()
         try:

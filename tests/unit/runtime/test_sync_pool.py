@@ -9,6 +9,7 @@ from moldau.kernel.disk import DiskError, DiskFailedError
 from moldau.log.sync_round import SyncRound
 from moldau.runtime.disk import FileDisk
 from moldau.runtime.file_syncs import FileSyncs
+from moldau.runtime.machine import MachineEnvironment
 from moldau.runtime.memory_disk import MemoryDisk
 from moldau.runtime.open_files import Descriptor
 from moldau.runtime.sync_pool import SyncPool
@@ -49,8 +50,7 @@ class Source:
         self.names = [""]
         self._dirty: dict[int, int] = {}
         self._taken: dict[int, int] = {}
-        call_soon = asyncio.get_running_loop().call_soon_threadsafe
-        self.pool = SyncPool(disk, self, call_soon=call_soon, **options)
+        self.pool = SyncPool(disk, self, MachineEnvironment(), **options)
 
     def write(self, *numbers):
         for number in numbers:

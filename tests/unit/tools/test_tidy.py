@@ -14,6 +14,7 @@ from tools.tidy import (
     find_cycles,
     find_shared,
     gerund_violations,
+    machine_violations,
     name_violations,
     violations,
 )
@@ -67,6 +68,51 @@ def test_no_test_moves_the_clock_of_all(tmp_path: Path, patch: str, is_shared: b
 def test_the_shell_may_do_what_the_core_may_not(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"runtime/disk.py": FINE + "async def f(): open('f')\n"})
     assert list(violations(path, package=tmp_path, core=CORE)) == []
+
+
+# The machine.
+
+
+def machine(folder: Path, files: Mapping[str, str], **allowed: str) -> list[str]:
+    paths = list(write(folder, files))
+    named = {name.replace("__", "/") + ".py": reason for name, reason in allowed.items()}
+    return list(machine_violations(paths, package=folder, core=CORE, allowed=named))
+
+
+@pytest.mark.parametrize("name", ["log/a.py", "runtime/a.py", "client/a.py"])
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        ("import time\n", "time"),
+        ("import socket as s\n", "socket"),
+        ("from concurrent.futures import Future\n", "concurrent.futures"),
+        ("def f():\n    from threading import Lock\n", "threading"),
+        ("import os\nos.urandom(1)\n", "urandom"),
+        ("from os import urandom\n", "urandom"),
+        ("async def f(): await asyncio.to_thread(print)\n", "to_thread"),
+        ("loop.add_reader(1, print)\n", "add_reader"),
+    ],
+)
+def test_the_machine_is_used_through_the_environment(
+    tmp_path: Path, name: str, text: str, use: str
+) -> None:
+    (line,) = machine(tmp_path, {name: text})
+    assert f": {use}: take it from the environment" in line
+
+
+def test_others_may_use_the_machine(tmp_path: Path) -> None:
+    files = {
+        "cli/a.py": "import time\n",
+        "runtime/b.py": "from moldau.time import now\nimport os\n",
+    }
+    assert machine(tmp_path, files) == []
+
+
+def test_a_file_of_the_machine_is_named_as_long_as_it_uses_it(tmp_path: Path) -> None:
+    files = {"runtime/a.py": "import time\n", "runtime/b.py": "import os\n"}
+    assert machine(tmp_path, files, runtime__a="sockets") == []
+    (line,) = machine(tmp_path, files, runtime__a="sockets", runtime__b="threads")
+    assert "runtime/b.py does not use the machine itself any more" in line
 
 
 # The core.
