@@ -20,7 +20,8 @@ from moldau.metadata.brokers import UNFENCE
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.record_frame import decode_record
-from moldau.metadata.snapshot import find_snapshot_id, read_snapshot
+from moldau.metadata.snapshot import read_snapshot
+from moldau.kernel.snapshot_id import find_snapshot_id
 from moldau.protocol.messages import incremental_alter_configs
 from moldau.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

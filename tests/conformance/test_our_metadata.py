@@ -6,12 +6,12 @@ from moldau.consensus.events import AppendBatch, Propose, QuorumEffect, SaveElec
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum_state import QUORUM_STATE_FILE, Election, render_quorum_state
 from moldau.consensus.voters import IN_SNAPSHOT, Voter, VoterHistory, VoterListener, voters_record
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.kernel.ids import LeaderEpoch, Offset, TopicId
 from moldau.log.identity import MetaProperties, render_meta_properties, render_partition_metadata
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import (
     BOOTSTRAP_FILE,
-    FIRST_SNAPSHOT,
     bootstrap_file,
     bootstrap_records,
     first_snapshot,

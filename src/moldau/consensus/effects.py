@@ -7,10 +7,10 @@ from moldau.consensus.events import Token
 from moldau.consensus.quorum_state import Election
 from moldau.consensus.voters import VotersAt
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.messages.fetch import FetchResponse
 from moldau.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from moldau.protocol.schema import Buffer, Message
-from moldau.records.snapshot_id import SnapshotId
 
 
 class Peer(NamedTuple):

@@ -6,14 +6,14 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.schema import Message
-from moldau.records.snapshot_id import SnapshotId
 
 Token: TypeAlias = Hashable
 """By which the shell knows the request that an answer is for."""
 
 
-class EpochEnd(NamedTuple):
+class EndOfEpoch(NamedTuple):
     """Where the records of an epoch end."""
 
     epoch: LeaderEpoch
@@ -39,7 +39,7 @@ class QuorumLog(Protocol):
     def last_epoch(self) -> LeaderEpoch:
         """The epoch of the last record, or of the latest snapshot if there is none; else 0."""
 
-    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
+    def end_of_epoch(self, epoch: LeaderEpoch) -> EndOfEpoch:
         """Return the end of the last epoch up to this one that has records, or a snapshot.
 
         There may be none: the end is then the log's start.

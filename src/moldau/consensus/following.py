@@ -20,6 +20,7 @@ from moldau.consensus.standing import Cause, Standing
 from moldau.consensus.voters import Voter, find_voter
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import (
     add_raft_voter,
@@ -39,7 +40,6 @@ from moldau.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchS
 from moldau.protocol.schema import Buffer, Message
 from moldau.records.batch import read_records
 from moldau.records.control import QuorumValue, read_control_record
-from moldau.records.snapshot_id import SnapshotId
 
 
 class Following:
@@ -215,7 +215,9 @@ class Following:
 
     # Answers to fetches.
 
-    def note_fetch_answer(self, sent: Outstanding, response: FetchResponse) -> bool:
+    def note_fetch_answer(  # noqa: PLR0911 - one for each kind of answer
+        self, sent: Outstanding, response: FetchResponse
+    ) -> bool:
         """Take in what the leader has, if that is still what was asked for."""
         standing = self._standing
         hint = messages.hint_of(response, standing.settings.listener)
@@ -315,7 +317,9 @@ class Following:
 
     # Answers with snapshots.
 
-    def note_snapshot_answer(self, response: FetchSnapshotResponse) -> bool:
+    def note_snapshot_answer(  # noqa: PLR0911 - one for each kind of answer
+        self, response: FetchSnapshotResponse
+    ) -> bool:
         """Take in a piece of the leader's snapshot, and the snapshot with the last one."""
         standing = self._standing
         hint = messages.hint_of(response, standing.settings.listener)

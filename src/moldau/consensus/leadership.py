@@ -12,13 +12,14 @@ from moldau.consensus.effects import (
     ProposalRefused,
 )
 from moldau.consensus.elections import Elections
-from moldau.consensus.events import EpochEnd, PeerRequest
+from moldau.consensus.events import EndOfEpoch, PeerRequest
 from moldau.consensus.quorum import end_of_majority
 from moldau.consensus.roles import Leader, Progress
 from moldau.consensus.standing import Cause, Standing
 from moldau.consensus.voter_changes import VoterChanges
 from moldau.consensus.voters import ReplicaKey, Voter, is_voter
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT, SnapshotId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.fetch import (
     EpochEndOffset,
@@ -28,7 +29,6 @@ from moldau.protocol.messages.fetch import (
 )
 from moldau.protocol.messages.fetch import SnapshotId as WireSnapshotId
 from moldau.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
-from moldau.records.snapshot_id import FIRST_SNAPSHOT, SnapshotId
 
 PARKED_MAX = 1000
 """Fetches beyond are answered at once, with nothing."""
@@ -55,6 +55,8 @@ class Leadership:
         self._elections = elections
         self._changes = changes
         self._parked: list[ParkedFetch] = []
+        self._parked_end = standing.end
+        """The log's end as those that are parked know it."""
 
     # What this node wants.
 
@@ -64,7 +66,6 @@ class Leadership:
             self._standing.effects.append(ProposalRefused())
             return
         self._standing.append_values(values)
-        self.appended()
 
     def upgrade_kraft_version(self) -> None:
         """Have the voters stand in the log, if this node leads and knows enough of them."""
@@ -72,7 +73,6 @@ class Leadership:
             self._standing.effects.append(ProposalRefused())
             return
         self._changes.upgrade()
-        self.appended()
 
     def resign(self, cause: Cause) -> None:
         """Leave the rest of the epoch without a leader."""
@@ -134,36 +134,11 @@ class Leadership:
             return
         progress = leader.progress.setdefault(replica, Progress())
         progress.note_fetch(offset, standing.end, standing.instant)
-        self.note_followed(replica)
+        standing.note_followed(replica)
         if is_voter(standing.voters, replica):
             self.note_stored()
 
-    def note_followed(self, replica: ReplicaKey) -> None:
-        """A replica lives and follows: enough of them keep this node leading."""
-        standing = self._standing
-        leader = standing.role
-        if isinstance(leader, Leader) and is_voter(standing.voters, replica):
-            leader.check_quorum.note(
-                replica.node_id,
-                [voter.node_id for voter in standing.voters],
-                standing.local.node_id,
-                standing.now,
-            )
-
     # Fetches.
-
-    def refusal(self, epoch: int) -> ErrorCode | None:
-        """Return why a request to the leader of an epoch is not for this node."""
-        standing = self._standing
-        if epoch < standing.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        if epoch > standing.epoch:
-            return ErrorCode.UNKNOWN_LEADER_EPOCH
-        if not isinstance(standing.role, Leader):
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if standing.stop_by is not None:
-            return ErrorCode.BROKER_NOT_AVAILABLE
-        return None
 
     def answer_fetch(self, event: PeerRequest, request: FetchRequest) -> None:
         """Answer a replica's fetch, now or when there is something new."""
@@ -181,7 +156,7 @@ class Leadership:
         if smallest < 0 or asked.last_fetched_epoch > asked.current_leader_epoch:
             self._refuse_fetch(event, ErrorCode.INVALID_REQUEST)
             return
-        if (error := self.refusal(asked.current_leader_epoch)) is not None:
+        if (error := standing.leader_refusal(asked.current_leader_epoch)) is not None:
             self._refuse_fetch(event, error)
             return
         state = request.replica_state.replica_id
@@ -211,7 +186,7 @@ class Leadership:
                 return
         self._answer_fetch(fetch)
 
-    def _find_elsewhere(self, asked: FetchPartition) -> SnapshotId | EpochEnd | None:
+    def _find_elsewhere(self, asked: FetchPartition) -> SnapshotId | EndOfEpoch | None:
         """Return where a replica has to go instead, if its log is not a part of this one."""
         log = self._standing.log
         offset, epoch = asked.fetch_offset, asked.last_fetched_epoch
@@ -230,11 +205,11 @@ class Leadership:
         end = self._end_of_epoch(LeaderEpoch(epoch))
         return None if end.epoch == epoch and offset <= end.end_offset else end
 
-    def _end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
+    def _end_of_epoch(self, epoch: LeaderEpoch) -> EndOfEpoch:
         """Return the log's end of an epoch, with what this very event appends."""
         standing = self._standing
         if epoch == standing.epoch == standing.last_epoch:
-            return EpochEnd(epoch, standing.end)
+            return EndOfEpoch(epoch, standing.end)
         return standing.log.end_of_epoch(epoch)
 
     def _answer_fetch(self, fetch: ParkedFetch) -> None:
@@ -253,7 +228,7 @@ class Leadership:
         match self._find_elsewhere(asked):
             case SnapshotId(end_offset, epoch):
                 partition.snapshot_id = WireSnapshotId(end_offset=end_offset, epoch=epoch)
-            case EpochEnd(epoch, end_offset):
+            case EndOfEpoch(epoch, end_offset):
                 partition.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
             case None if asked.fetch_offset < standing.end:
                 start, size = Offset(asked.fetch_offset), fetch.request.max_bytes
@@ -271,11 +246,9 @@ class Leadership:
         )
         standing.effects.append(Answer(event.token, response))
 
-    def appended(self) -> None:
-        """There is more to fetch."""
-        self._wake()
-
     def _wake(self) -> None:
+        """Answer all that waits: there is more to fetch, or more is committed."""
+        self._parked_end = self._standing.end
         parked, self._parked = self._parked, []
         for each in parked:
             self._answer_fetch(each)
@@ -301,7 +274,7 @@ class Leadership:
         error: ErrorCode | None
         if (request.topics[0].name, asked.partition) != (messages.METADATA_TOPIC, 0):
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif (error := self.refusal(asked.current_leader_epoch)) is None:
+        elif (error := standing.leader_refusal(asked.current_leader_epoch)) is None:
             size = standing.log.find_snapshot_size(snapshot_id)
             if size is None or snapshot_id == FIRST_SNAPSHOT:
                 error = ErrorCode.SNAPSHOT_NOT_FOUND
@@ -313,7 +286,7 @@ class Leadership:
             response = messages.snapshot_answer(view, request, code, event.version)
             standing.effects.append(Answer(event.token, response))
             return
-        self.note_followed(ReplicaKey(request.replica_id, asked.replica_directory_id))
+        standing.note_followed(ReplicaKey(request.replica_id, asked.replica_directory_id))
         response = messages.snapshot_answer(
             view,
             request,
@@ -345,6 +318,8 @@ class Leadership:
             self._forget_observers(leader)
             leader.announce_at = now + standing.settings.announce_seconds
         change_at = self._changes.advance()
+        if self._parked_end != standing.end:
+            self._wake()
         for each in [each for each in self._parked if each.expires_at <= now]:
             self._parked.remove(each)
             self._answer_fetch(each)

@@ -89,13 +89,7 @@ class QuorumMember:
         self._standing = Standing(local, settings, history, log, saved, chance)
         self._elections = Elections(self._standing)
         self._following = Following(self._standing, self._elections.hear_hint)
-        self._changes = VoterChanges(
-            self._standing,
-            lambda epoch: self._leadership.refusal(epoch),
-            self._elections.view,
-            lambda key: self._leadership.note_followed(key),
-            lambda: self._leadership.appended(),
-        )
+        self._changes = VoterChanges(self._standing, self._elections.view)
         self._leadership = Leadership(self._standing, self._elections, self._changes)
 
     # What others may know.
@@ -167,7 +161,7 @@ class QuorumMember:
             case _:  # peers see the connection end
                 pass
 
-    def _take(self, event: QuorumEvent) -> None:
+    def _take(self, event: QuorumEvent) -> None:  # noqa: C901, PLR0912 - an event each
         standing = self._standing
         match event:
             case Start():
@@ -198,6 +192,7 @@ class QuorumMember:
                 committed = standing.high_watermark
                 is_committed = committed is not None and end_offset <= committed
                 assert is_committed, "a snapshot holds what is committed"
+                standing.history.forget_before(end_offset)
                 standing.effects.append(MoveLogStart(end_offset))
             case Resign(epoch):
                 if isinstance(standing.role, Leader) and standing.epoch == epoch:

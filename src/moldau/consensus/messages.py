@@ -1,10 +1,12 @@
 """The quorum's requests and answers, about its one partition."""
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from moldau.consensus.roles import Endpoints
 from moldau.consensus.voters import ReplicaKey, Voter, VoterListener
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT, SnapshotId
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import (
     begin_quorum_epoch as begin,
@@ -18,12 +20,20 @@ from moldau.protocol.messages import (
     update_raft_voter,
     vote,
 )
-from moldau.protocol.schema import Message
-from moldau.records.snapshot_id import SnapshotId
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
 NOBODY: Final = -1
+
+Answered: TypeAlias = (
+    vote.VoteResponse
+    | begin.BeginQuorumEpochResponse
+    | end.EndQuorumEpochResponse
+    | fetch.FetchResponse
+    | fetch_snapshot.FetchSnapshotResponse
+    | update_raft_voter.UpdateRaftVoterResponse
+)
+"""Answers that name the leader."""
 
 ENDPOINTS_SINCE: Final = 1
 """The version of votes, epochs and snapshots whose answers name the leader's address."""
@@ -53,8 +63,12 @@ class View(NamedTuple):
         return NOBODY if self.leader_id is None else self.leader_id
 
 
-def _known(leader_id: int) -> int | None:
-    return None if leader_id < 0 else leader_id
+Item = TypeVar("Item")
+
+
+def _only(items: Sequence[Item]) -> Item | None:
+    """Return the one item, None if there is not just one."""
+    return items[0] if len(items) == 1 else None
 
 
 # Vote.
@@ -85,12 +99,9 @@ def vote_request(
 
 def vote_partition(request: vote.VoteRequest) -> vote.VoteRequestPartitionData | None:
     """Return what is asked of the quorum's partition, None if another is meant."""
-    match request.topics:
-        case [topic] if topic.topic_name == METADATA_TOPIC:
-            match topic.partitions:
-                case [partition] if partition.partition_index == 0:
-                    return partition
-    return None
+    topic = _only(request.topics)
+    partition = _only(topic.partitions) if topic and topic.topic_name == METADATA_TOPIC else None
+    return partition if partition and partition.partition_index == 0 else None
 
 
 def vote_answer(view: View, error: ErrorCode, version: int, *, granted: bool) -> vote.VoteResponse:
@@ -137,12 +148,9 @@ def begin_partition(
     request: begin.BeginQuorumEpochRequest,
 ) -> begin.BeginQuorumEpochRequestPartitionData | None:
     """Return what is said of the quorum's partition, None if another is meant."""
-    match request.topics:
-        case [topic] if topic.topic_name == METADATA_TOPIC:
-            match topic.partitions:
-                case [partition] if partition.partition_index == 0:
-                    return partition
-    return None
+    topic = _only(request.topics)
+    partition = _only(topic.partitions) if topic and topic.topic_name == METADATA_TOPIC else None
+    return partition if partition and partition.partition_index == 0 else None
 
 
 def begin_answer(view: View, error: ErrorCode, version: int) -> begin.BeginQuorumEpochResponse:
@@ -194,12 +202,9 @@ def end_partition(
     request: end.EndQuorumEpochRequest,
 ) -> end.EndQuorumEpochRequestPartitionData | None:
     """Return what is said of the quorum's partition, None if another is meant."""
-    match request.topics:
-        case [topic] if topic.topic_name == METADATA_TOPIC:
-            match topic.partitions:
-                case [partition] if partition.partition_index == 0:
-                    return partition
-    return None
+    topic = _only(request.topics)
+    partition = _only(topic.partitions) if topic and topic.topic_name == METADATA_TOPIC else None
+    return partition if partition and partition.partition_index == 0 else None
 
 
 def successors_of(partition: end.EndQuorumEpochRequestPartitionData) -> list[ReplicaKey]:
@@ -231,16 +236,13 @@ def end_answer(view: View, error: ErrorCode, version: int) -> end.EndQuorumEpoch
 
 def fetch_partition(request: fetch.FetchRequest, version: int) -> fetch.FetchPartition | None:
     """Return what is asked of the quorum's partition, None if another is meant."""
-    match request.topics:
-        case [topic] if (
-            topic.topic_id == METADATA_TOPIC_ID
-            if version >= FETCH_TOPIC_IDS_SINCE
-            else topic.topic == METADATA_TOPIC
-        ):
-            match topic.partitions:
-                case [partition] if partition.partition == 0:
-                    return partition
-    return None
+    topic = _only(request.topics)
+    if topic is None:
+        return None
+    knows_ids = version >= FETCH_TOPIC_IDS_SINCE
+    is_ours = topic.topic_id == METADATA_TOPIC_ID if knows_ids else topic.topic == METADATA_TOPIC
+    partition = _only(topic.partitions) if is_ours else None
+    return partition if partition and partition.partition == 0 else None
 
 
 def fetch_answer(
@@ -274,12 +276,8 @@ def snapshot_partition(
     request: fetch_snapshot.FetchSnapshotRequest,
 ) -> fetch_snapshot.FetchSnapshotRequestPartitionSnapshot | None:
     """Return what is asked of the one partition of a request, None if it has not just one."""
-    match request.topics:
-        case [topic]:
-            match topic.partitions:
-                case [partition]:
-                    return partition
-    return None
+    topic = _only(request.topics)
+    return None if topic is None else _only(topic.partitions)
 
 
 def snapshot_answer(
@@ -288,7 +286,7 @@ def snapshot_answer(
     error: ErrorCode,
     version: int,
     *,
-    snapshot_id: SnapshotId = SnapshotId(Offset(0), LeaderEpoch(0)),
+    snapshot_id: SnapshotId = FIRST_SNAPSHOT,
     size: int = 0,
     position: int = 0,
 ) -> fetch_snapshot.FetchSnapshotResponse:
@@ -339,52 +337,70 @@ def update_answer(view: View, error: ErrorCode) -> update_raft_voter.UpdateRaftV
 # What an answer says of the leader.
 
 
-def hint_of(response: Message, listener: str) -> LeaderHint | None:
+def hint_of(response: Answered, listener: str) -> LeaderHint | None:
     """Return what an answer says of the leader; None if it is about another partition.
 
     Its top-level error, which says nothing of the leader, has been looked at before.
     """
+    told = _told(response)
+    if told is None:
+        return None
+    error, leader_id, epoch = told
+    endpoints: Endpoints
+    if isinstance(response, update_raft_voter.UpdateRaftVoterResponse):
+        now = response.current_leader
+        endpoints = (VoterListener(listener, now.host, now.port),) if now.host else ()
+    else:
+        endpoints = tuple(
+            VoterListener(listener, each.host, each.port)
+            for each in response.node_endpoints
+            if each.node_id == leader_id
+        )
+    known = None if leader_id < 0 else leader_id
+    return LeaderHint(error_of(error), known, LeaderEpoch(epoch), endpoints)
+
+
+def _told(response: Answered) -> tuple[int, int, int] | None:
+    """Return the error, the leader and its epoch."""
     match response:
-        case vote.VoteResponse() | begin.BeginQuorumEpochResponse() | end.EndQuorumEpochResponse():
-            match response.topics:
-                case [topic] if topic.topic_name == METADATA_TOPIC and len(topic.partitions) == 1:
-                    told = topic.partitions[0]
-                    leader_id, epoch = told.leader_id, told.leader_epoch
-                    return _hint(told.error_code, leader_id, epoch, response, listener)
         case fetch.FetchResponse():
-            match response.responses:
-                case [data] if data.topic_id == METADATA_TOPIC_ID and len(data.partitions) == 1:
-                    fetched = data.partitions[0]
-                    leader = fetched.current_leader
-                    return _hint(
-                        fetched.error_code,
-                        leader.leader_id,
-                        leader.leader_epoch,
-                        response,
-                        listener,
-                    )
+            data = _only(response.responses)
+            is_ours = data is not None and data.topic_id == METADATA_TOPIC_ID
+            fetched = _only(data.partitions) if data and is_ours else None
+            return None if fetched is None else (fetched.error_code, *_leader_of(fetched))
         case fetch_snapshot.FetchSnapshotResponse():
-            match response.topics:
-                case [piece] if piece.name == METADATA_TOPIC and len(piece.partitions) == 1:
-                    snapshot = piece.partitions[0]
-                    current = snapshot.current_leader
-                    return _hint(
-                        snapshot.error_code,
-                        current.leader_id,
-                        current.leader_epoch,
-                        response,
-                        listener,
-                    )
+            piece = _only(response.topics)
+            found = _only(piece.partitions) if piece and piece.name == METADATA_TOPIC else None
+            return None if found is None else (found.error_code, *_leader_of(found))
         case update_raft_voter.UpdateRaftVoterResponse():
             now = response.current_leader
-            known = VoterListener(listener, now.host, now.port)
-            return LeaderHint(
-                error_of(response.error_code),
-                _known(now.leader_id),
-                LeaderEpoch(now.leader_epoch),
-                (known,) if now.host else (),
-            )
-    return None
+            return response.error_code, now.leader_id, now.leader_epoch
+        case vote.VoteResponse():
+            voted = _only(response.topics)
+            ballot = _only(voted.partitions) if voted else None
+            return None if ballot is None else _triple(ballot)
+        case begin.BeginQuorumEpochResponse():
+            begun = _only(response.topics)
+            heard = _only(begun.partitions) if begun else None
+            return None if heard is None else _triple(heard)
+        case end.EndQuorumEpochResponse():
+            ended = _only(response.topics)
+            noted = _only(ended.partitions) if ended else None
+            return None if noted is None else _triple(noted)
+
+
+def _triple(
+    told: vote.VoteResponsePartitionData
+    | begin.BeginQuorumEpochResponsePartitionData
+    | end.EndQuorumEpochResponsePartitionData,
+) -> tuple[int, int, int]:
+    return told.error_code, told.leader_id, told.leader_epoch
+
+
+def _leader_of(
+    told: fetch.PartitionData | fetch_snapshot.FetchSnapshotResponsePartitionSnapshot,
+) -> tuple[int, int]:
+    return told.current_leader.leader_id, told.current_leader.leader_epoch
 
 
 def error_of(code: int) -> ErrorCode:
@@ -393,22 +409,3 @@ def error_of(code: int) -> ErrorCode:
         return ErrorCode(code)
     except ValueError:
         return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def _hint(
-    code: int,
-    leader_id: int,
-    epoch: int,
-    response: vote.VoteResponse
-    | begin.BeginQuorumEpochResponse
-    | end.EndQuorumEpochResponse
-    | fetch.FetchResponse
-    | fetch_snapshot.FetchSnapshotResponse,
-    listener: str,
-) -> LeaderHint:
-    endpoints = tuple(
-        VoterListener(listener, each.host, each.port)
-        for each in response.node_endpoints
-        if each.node_id == leader_id
-    )
-    return LeaderHint(error_of(code), _known(leader_id), LeaderEpoch(epoch), endpoints)

@@ -10,9 +10,9 @@ from moldau.consensus.quorum_state import Vote
 from moldau.consensus.voters import ReplicaKey, VoterListener
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.schema import ZERO_UUID
 from moldau.records.control import QuorumValue
-from moldau.records.snapshot_id import SnapshotId
 
 Endpoints: TypeAlias = tuple[VoterListener, ...]
 
@@ -56,14 +56,14 @@ class Progress:
     """Everything below is on its disk; a voter's may go back (KAFKA-12181)."""
     fetched: Instant | None = None
     caught_up: Instant | None = None
-    leader_end: Offset = Offset(-1)
+    leader_end: Offset | None = None
     """Of the log at its last fetch."""
 
     def note_fetch(self, offset: Offset, leader_end: Offset, now: Instant) -> None:
         """Take in a fetch."""
         if offset >= leader_end:
             self.caught_up = now
-        elif 0 <= self.leader_end <= offset:
+        elif self.leader_end is not None and self.leader_end <= offset:
             self.caught_up = self.fetched
         self.leader_end = leader_end
         self.fetched = now

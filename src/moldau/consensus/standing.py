@@ -49,6 +49,7 @@ from moldau.consensus.voters import (
 )
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.control_records import (
     KRaftVersionRecord,
@@ -236,6 +237,24 @@ class Standing:
             return list(self.settings.bootstrap)
         found = (self.find_peer(voter.node_id) for voter in self.voters)
         return [peer for peer in found if peer and peer.node_id != self.local.node_id]
+
+    # What only a leader may answer.
+
+    def leader_refusal(self, epoch: int) -> ErrorCode | None:
+        """Return why a request to the leader of an epoch is not for this node."""
+        if epoch < self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if epoch > self.epoch:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if not isinstance(self.role, Leader):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return None if self.stop_by is None else ErrorCode.BROKER_NOT_AVAILABLE
+
+    def note_followed(self, replica: ReplicaKey) -> None:
+        """A replica lives and follows: enough voters that do keep this node leading."""
+        if isinstance(self.role, Leader) and is_voter(self.voters, replica):
+            voter_ids = [voter.node_id for voter in self.voters]
+            self.role.check_quorum.note(replica.node_id, voter_ids, self.local.node_id, self.now)
 
     # Chance and time.
 

@@ -61,16 +61,10 @@ class VoterChanges:
     def __init__(
         self,
         standing: Standing,
-        refusal: Callable[[int], ErrorCode | None],
         view: Callable[[str], View],
-        followed: Callable[[ReplicaKey], None],
-        appended: Callable[[], None],
     ) -> None:
         self._standing = standing
-        self._refusal = refusal
         self._view = view
-        self._followed = followed
-        self._appended = appended
         self._pending: Adding | Removing | None = None
         self._volatile: tuple[Leader, Voters] | None = None
         """Under kraft.version 0: the voters as they introduced themselves to this leader."""
@@ -89,10 +83,9 @@ class VoterChanges:
                 "Request timed out waiting for leader to handle previous voter change request",
             )
         if leader.high_watermark is None:
-            return (
-                ErrorCode.REQUEST_TIMED_OUT,
+            return ErrorCode.REQUEST_TIMED_OUT, (
                 "Request timed out waiting for leader to establish HWM and fence previous voter"
-                " changes",
+                " changes"
             )
         return None
 
@@ -114,10 +107,9 @@ class VoterChanges:
                 f"Cluster doesn't support {verb} voter because the {KRAFT_VERSION} feature is 0",
             )
         if self._is_uncommitted():
-            return (
-                ErrorCode.REQUEST_TIMED_OUT,
+            return ErrorCode.REQUEST_TIMED_OUT, (
                 "Request timed out waiting for voters to commit the latest voter change at"
-                f" {standing.history.offset}",
+                f" {standing.history.offset}"
             )
         return None
 
@@ -148,13 +140,15 @@ class VoterChanges:
         [found, *_] = [each for each in voter.listeners if each.name == name]
         return Peer(voter.node_id, found.host, found.port)
 
-    def _add_refusal(self, request: AddRaftVoterRequest) -> tuple[ErrorCode, str] | None:
+    def _add_refusal(  # noqa: PLR0911 - in Kafka's order
+        self, request: AddRaftVoterRequest
+    ) -> tuple[ErrorCode, str] | None:
         standing = self._standing
         if request.cluster_id not in (None, standing.settings.cluster_id):
             return ErrorCode.INCONSISTENT_CLUSTER_ID, (
                 f"Expecting cluster id {standing.settings.cluster_id}, got {request.cluster_id}"
             )
-        if (error := self._refusal(standing.epoch)) is not None:
+        if (error := self._standing.leader_refusal(standing.epoch)) is not None:
             return error, ""
         if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
             return ErrorCode.INVALID_REQUEST, "Add voter request didn't include a valid voter"
@@ -218,7 +212,6 @@ class VoterChanges:
         pending.offset = standing.append_control([record])
         if not pending.answers_at_commit:
             standing.effects.append(Answer(pending.token, AddRaftVoterResponse(error_message=None)))
-        self._appended()
 
     def add_failed(self, node_id: int) -> None:
         """The new voter cannot be reached."""
@@ -253,7 +246,6 @@ class VoterChanges:
         offset = standing.append_control([voters_record(remaining)])
         expires_at = standing.now + standing.settings.request_timeout_ms / 1000
         self._pending = Removing(event.token, offset, expires_at)
-        self._appended()
 
     def _remove_refusal(self, request: RemoveRaftVoterRequest) -> tuple[ErrorCode, str] | None:
         standing = self._standing
@@ -261,7 +253,7 @@ class VoterChanges:
             return ErrorCode.INCONSISTENT_CLUSTER_ID, (
                 f"Expecting cluster id {standing.settings.cluster_id}, got {request.cluster_id}"
             )
-        if (error := self._refusal(standing.epoch)) is not None:
+        if (error := self._standing.leader_refusal(standing.epoch)) is not None:
             return error, ""
         if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
             return ErrorCode.INVALID_REQUEST, "Remove voter request didn't include a valid voter"
@@ -285,12 +277,14 @@ class VoterChanges:
         response = update_answer(self._view(event.listener), error)
         self._standing.effects.append(Answer(event.token, response))
 
-    def _update_refusal(self, request: UpdateRaftVoterRequest) -> ErrorCode | None:
+    def _update_refusal(  # noqa: PLR0911 - in Kafka's order
+        self, request: UpdateRaftVoterRequest
+    ) -> ErrorCode | None:
         standing = self._standing
         feature = request.kraft_version_feature
         if request.cluster_id not in (None, standing.settings.cluster_id):
             return ErrorCode.INCONSISTENT_CLUSTER_ID
-        if (error := self._refusal(request.current_leader_epoch)) is not None:
+        if (error := self._standing.leader_refusal(request.current_leader_epoch)) is not None:
             return error
         level = standing.history.kraft_version
         if (
@@ -330,8 +324,7 @@ class VoterChanges:
             if known is None or known.key != voter.key:
                 return ErrorCode.VOTER_NOT_FOUND
             standing.append_control([voters_record(with_voter(standing.voters, voter))])
-            self._appended()
-        self._followed(voter.key)
+        standing.note_followed(voter.key)
         return ErrorCode.NONE
 
     # The step from kraft.version 0 to 1.
@@ -375,8 +368,8 @@ class VoterChanges:
                 self._standing.effects.append(Answer(token, response))
             case _:
                 pass
-        offset = self._standing.history.offset
-        is_committed = offset is None or high_watermark > offset
+        changed_at = self._standing.history.offset
+        is_committed = changed_at is None or high_watermark > changed_at
         return is_committed and not self._standing.is_voter
 
     def _expire(self) -> None:

@@ -1,15 +1,15 @@
-"""The metadata log of a simulated node: batches in memory, of which a crash keeps what is synced."""
+"""A simulated node's metadata log: batches in memory; a crash keeps what is synced."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moldau._native.records import Record, read_batches
-from moldau.consensus.events import EpochEnd
+from moldau.consensus.events import EndOfEpoch
 from moldau.consensus.following import snapshot_control
-from moldau.consensus.quorum_state import Election
 from moldau.consensus.voters import IN_SNAPSHOT, VoterHistory, Voters, VotersAt, voters_record
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT, SnapshotId
 from moldau.protocol.schema import Buffer
 from moldau.protocol.stored.control_records import (
     KRaftVersionRecord,
@@ -18,7 +18,9 @@ from moldau.protocol.stored.control_records import (
 )
 from moldau.records.batch import build_batch, read_records
 from moldau.records.control import QuorumValue, build_quorum_batch, read_control_record
-from moldau.records.snapshot_id import FIRST_SNAPSHOT, SnapshotId
+
+if TYPE_CHECKING:
+    from moldau.consensus.quorum_state import Election
 
 
 class StoredBatch(NamedTuple):
@@ -58,13 +60,13 @@ class MemoryQuorumLog:
         """The epoch of the last record, or of the latest snapshot if there is none."""
         return self._epochs[-1][0] if self._epochs else LeaderEpoch(0)
 
-    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
+    def end_of_epoch(self, epoch: LeaderEpoch) -> EndOfEpoch:
         """Return the end of the last epoch up to this one."""
         at = bisect_right(self._epochs, epoch, key=lambda each: each[0])
         if at == 0:
-            return EpochEnd(LeaderEpoch(min(epoch, self.last_epoch)), self.start_offset)
+            return EndOfEpoch(LeaderEpoch(min(epoch, self.last_epoch)), self.start_offset)
         end = self._epochs[at][1] if at < len(self._epochs) else self.end_offset
-        return EpochEnd(self._epochs[at - 1][0], end)
+        return EndOfEpoch(self._epochs[at - 1][0], end)
 
     def epoch_at(self, end_offset: Offset) -> LeaderEpoch:
         """Return the epoch of the record in front of this offset."""
@@ -267,5 +269,7 @@ def digest_of(data: bytes) -> int:
 def formatted(voters: Voters) -> MemoryQuorumLog:
     """Return the log of a directory that was formatted with its first voters."""
     log = MemoryQuorumLog()
-    log.snapshots[FIRST_SNAPSHOT] = snapshot_bytes(FIRST_SNAPSHOT, VotersAt(IN_SNAPSHOT, voters, 1), 0)
+    log.snapshots[FIRST_SNAPSHOT] = snapshot_bytes(
+        FIRST_SNAPSHOT, VotersAt(IN_SNAPSHOT, voters, 1), 0
+    )
     return log

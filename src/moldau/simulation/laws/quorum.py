@@ -11,10 +11,11 @@ from moldau.consensus.quorum_state import Election
 from moldau.consensus.roles import Leader
 from moldau.consensus.voters import ReplicaKey, Voters, is_voter
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.messages.fetch import FetchRequest
-from moldau.records.snapshot_id import SnapshotId
+from moldau.protocol.stored.control_records import VotersRecord
 from moldau.simulation.laws.violation import LawViolation
-from moldau.simulation.quorum_log import MemoryQuorumLog, StoredBatch, digest_of
+from moldau.simulation.quorum_log import MemoryQuorumLog, StoredBatch, control_values, digest_of
 
 
 class Seat(NamedTuple):
@@ -150,8 +151,10 @@ class QuorumLaws:
         if not isinstance(role, Leader):
             return
         epoch = disks[seat.replica].epoch_at(high_watermark)
-        if high_watermark <= role.epoch_start:
-            raise LawViolation("a leader commits its own epoch first", f"{seat}: {high_watermark}")
+        if epoch != role.epoch:
+            raise LawViolation(
+                "a leader commits its own epoch first", f"{seat} commits {epoch} in {role.epoch}"
+            )
         holding = sum(
             log.synced_end >= high_watermark and log.epoch_at(high_watermark) == epoch
             for log in _disks_of(member.voters, disks)
@@ -161,6 +164,37 @@ class QuorumLaws:
                 "committed is what a majority has on disk",
                 f"{seat} commits {high_watermark}: {holding} of {len(member.voters)} have it",
             )
+
+    def check_voters(self, seat: Seat, member: QuorumMember, log: MemoryQuorumLog) -> None:
+        """Voters count as the log has them, also when it was cut."""
+        voters = log.load_history(member.voters_at(-1).voters).voters
+        if voters != member.voters:
+            raise LawViolation(
+                "voters are those of the log",
+                f"{seat} believes in {_ids(member.voters)}, its log in {_ids(voters)}",
+            )
+
+    def check_change(self, seat: Seat, member: QuorumMember, log: MemoryQuorumLog) -> None:
+        """A leader begins one change of voters after the other."""
+        role = member.role
+        if not isinstance(role, Leader) or role.high_watermark is None:
+            return
+        changes = [
+            offset
+            for batch in log.between(role.high_watermark, log.end_offset)
+            for offset, value in control_values(batch.data)
+            if isinstance(value, VotersRecord)
+        ]
+        if len(changes) > 1:
+            raise LawViolation("one change of voters at a time", f"{seat}: {changes}")
+
+    def check_leader(self, seat: Seat, member: QuorumMember) -> None:
+        """A leader that is removed, and has committed that, leads no more."""
+        role = member.role
+        if not isinstance(role, Leader) or role.high_watermark is None:
+            return
+        if not is_voter(member.voters_at(role.high_watermark).voters, seat.replica):
+            raise LawViolation("only voters lead", f"{seat} leads {_ids(member.voters)}")
 
     def applied(self, seat: Seat, batch: StoredBatch, digest: int) -> int:
         """A node applies a committed batch; returns its image with it."""
@@ -193,10 +227,10 @@ class QuorumLaws:
         return digest
 
 
-def _disks_of(
-    voters: Voters, disks: dict[ReplicaKey, MemoryQuorumLog]
-) -> list[MemoryQuorumLog]:
+def _ids(voters: Voters) -> list[int]:
+    return [voter.node_id for voter in voters]
+
+
+def _disks_of(voters: Voters, disks: dict[ReplicaKey, MemoryQuorumLog]) -> list[MemoryQuorumLog]:
     """Return the disks of voters, also those that were lost meanwhile."""
-    return [
-        log for key, log in disks.items() if any(is_voter((voter,), key) for voter in voters)
-    ]
+    return [log for key, log in disks.items() if any(is_voter((voter,), key) for voter in voters)]
