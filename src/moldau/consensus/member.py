@@ -139,15 +139,12 @@ class QuorumMember:
         """Take in an event; the effects are to be performed in order, before the next event."""
         standing = self._standing
         standing.begin(now)
-        if standing.has_ended:
+        if standing.has_ended or not (self._has_started or isinstance(event, Start)):
             self._refuse(event)
             return standing.effects
         before = standing.role
-        assert self._has_started or isinstance(
-            event, Start | Propose | UpgradeKraftVersion | Stop
-        ), "a member starts first"
         self._take(event)
-        if not self._has_started or standing.has_ended:
+        if standing.has_ended:
             return standing.finish(math.inf)
         next_at = self._advance(before)
         return standing.finish(next_at)

@@ -465,4 +465,6 @@ class Standing:
         leader_id = None if isinstance(role, Resigned) else self.leader_id
         if (leader_id, role.epoch) != self._told and not isinstance(role, Prospective):
             self._told = (leader_id, role.epoch)
+            # What one event brings is told once.
+            self.effects = [e for e in self.effects if not isinstance(e, LeaderChanged)]
             self.effects.append(LeaderChanged(leader_id, role.epoch))

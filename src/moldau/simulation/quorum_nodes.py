@@ -125,6 +125,7 @@ class SimulatedNode:
         self.applied = Offset(0)
         self.digest = 0
         self.is_syncing = False
+        self.timer_at = math.inf
         self.is_old = node_id == cluster.shape.old_node
         self.followed: dict[int, float] = {}
         """When other nodes last fetched from this one."""
@@ -208,27 +209,16 @@ class SimulatedNode:
         cluster, laws, log = self.cluster, self.cluster.laws, self.log
         match effect:
             case SetTimer(at):
+                self.timer_at = at
                 cluster.later(
                     max(at / (1 + self.drift) - cluster.time, 0) + 1e-6,
                     self._tick,
                     self.incarnation,
                     at,
                 )
-            case Send():
+            case Send() | Answer() | AnswerFetch() | AnswerFetchSnapshot():
                 laws.told(self.seat, effect, member, log)
-                cluster.network.request(self, effect)
-            case Answer(token, message):
-                laws.told(self.seat, effect, member, log)
-                cluster.network.answer(self, token, message)
-            case AnswerFetch(token, fetched, start, bytes_max):
-                laws.told(self.seat, effect, member, log)
-                fetched.responses[0].partitions[0].records = log.read(start, bytes_max)
-                cluster.network.answer(self, token, fetched)
-            case AnswerFetchSnapshot(token, piece, snapshot_id, position, bytes_max):
-                laws.told(self.seat, effect, member, log)
-                data = log.snapshots[snapshot_id][position : position + bytes_max]
-                piece.topics[0].partitions[0].unaligned_records = data
-                cluster.network.answer(self, token, piece)
+                self._tell(effect)
             case SaveElection(election):
                 laws.saved(self.seat, log.election, election)
                 log.election = election
@@ -263,8 +253,23 @@ class SimulatedNode:
             case _:
                 pass
 
+    def _tell(self, effect: Send | Answer | AnswerFetch | AnswerFetchSnapshot) -> None:
+        cluster, log = self.cluster, self.log
+        match effect:
+            case Send():
+                cluster.network.request(self, effect)
+            case Answer(token, message):
+                cluster.network.answer(self, token, message)
+            case AnswerFetch(token, fetched, start, bytes_max):
+                fetched.responses[0].partitions[0].records = log.read(start, bytes_max)
+                cluster.network.answer(self, token, fetched)
+            case AnswerFetchSnapshot(token, piece, snapshot_id, position, bytes_max):
+                data = log.snapshots[snapshot_id][position : position + bytes_max]
+                piece.topics[0].partitions[0].unaligned_records = data
+                cluster.network.answer(self, token, piece)
+
     def _tick(self, incarnation: int, at: float) -> None:
-        if self.incarnation == incarnation and self.now().monotonic >= at:
+        if (self.incarnation, self.timer_at) == (incarnation, at):
             self.handle(Tick())
 
     def _apply(self, high_watermark: Offset) -> None:

@@ -12,13 +12,21 @@ from moldau.consensus.following import Following
 from moldau.consensus.leadership import Leadership
 from moldau.consensus.quorum import CheckQuorum, end_of_majority
 from moldau.consensus.requests import Requests
-from moldau.consensus.roles import Candidate, Leader, Resigned
-from moldau.consensus.standing import Cause, Standing
+from moldau.consensus.roles import Candidate, Resigned
+from moldau.consensus.standing import Standing
 from moldau.consensus.voter_changes import VoterChanges
-from moldau.consensus.voters import VoterHistory, Voters
+from moldau.consensus.voters import VoterHistory
 from moldau.kernel.ids import LeaderEpoch, Offset
 
 Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def always(*_arguments: object) -> bool:
+    return True
+
+
+def nothing(*_arguments: object) -> None:
+    pass
 
 
 def told_before_saved(patch: pytest.MonkeyPatch) -> None:
@@ -41,7 +49,7 @@ def vote_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_log_is_elected(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Elections, "_is_up_to_date", lambda self, last: True)
+    patch.setattr(Elections, "_is_up_to_date", always)
 
 
 def leader_counts_before_sync(patch: pytest.MonkeyPatch) -> None:
@@ -94,11 +102,11 @@ def leader_goes_on_after_restart(patch: pytest.MonkeyPatch) -> None:
 
 
 def truncated_voters_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(VoterHistory, "truncate", lambda self, to: None)
+    patch.setattr(VoterHistory, "truncate", nothing)
 
 
 def changes_overlap(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(VoterChanges, "_is_uncommitted", lambda self: False)
+    patch.setattr(VoterChanges, "_is_uncommitted", nothing)
 
     def standstill(self):
         self._pending = None
@@ -124,8 +132,8 @@ def removed_leader_stays(patch: pytest.MonkeyPatch) -> None:
 def quorum_unchecked(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-15489."""
     patch.setattr(CheckQuorum, "deadline", math.inf, raising=False)
-    patch.setattr(CheckQuorum, "__init__", lambda self, timeout, now: None)
-    patch.setattr(CheckQuorum, "note", lambda *arguments: None)
+    patch.setattr(CheckQuorum, "__init__", nothing)
+    patch.setattr(CheckQuorum, "note", nothing)
 
 
 def one_follower_is_enough(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +203,7 @@ def answers_of_yesterday(patch: pytest.MonkeyPatch) -> None:
         "take",
         lambda self, request_id: take(self, request_id) or sent.get((id(self), request_id)),
     )
-    patch.setattr(Following, "_is_asked_still", lambda self, message: True)
+    patch.setattr(Following, "_is_asked_still", always)
 
 
 def observers_stand(patch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@ import pytest
 
 from moldau._native.records import read_batches
 from moldau.kernel.errors import CorruptBatchError, InvalidRecordError
-from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.metadata.batches import decode_batch, in_batches, replayable
 from moldau.metadata.bootstrap import (
     bootstrap_file,
