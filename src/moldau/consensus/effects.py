@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from moldau.consensus.events import Token
+from moldau.consensus.events import RequestToken
 from moldau.consensus.quorum_state import Election
 from moldau.consensus.voters import VotersAt
 from moldau.kernel.ids import LeaderEpoch, Offset
@@ -13,7 +13,7 @@ from moldau.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from moldau.protocol.schema import Buffer, Message
 
 
-class Peer(NamedTuple):
+class QuorumPeer(NamedTuple):
     """Where a request goes; a bootstrap server has a negative id until it says who it is."""
 
     node_id: int
@@ -45,11 +45,11 @@ class TruncateLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """Send a request; `PeerResponse` or `RequestFailed` with its id may follow."""
+class SendRequest:
+    """SendRequest a request; `PeerResponse` or `RequestFailed` with its id may follow."""
 
     request_id: int
-    peer: Peer
+    peer: QuorumPeer
     message: Message
     timeout_ms: int
 
@@ -58,7 +58,7 @@ class Send:
 class Answer:
     """Answer a request."""
 
-    token: Token
+    token: RequestToken
     message: Message
 
 
@@ -66,7 +66,7 @@ class Answer:
 class AnswerFetch:
     """Answer with batches from the offset on: one at least, if there is one, then up to a size."""
 
-    token: Token
+    token: RequestToken
     response: FetchResponse
     start: Offset
     bytes_max: int
@@ -76,7 +76,7 @@ class AnswerFetch:
 class AnswerFetchSnapshot:
     """Answer with a piece of a snapshot's file."""
 
-    token: Token
+    token: RequestToken
     response: FetchSnapshotResponse
     snapshot_id: SnapshotId
     position: int
@@ -146,7 +146,7 @@ class VotersChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class SetTimer:
+class WakeAt:
     """Come back with `Tick` at this time of the monotonic clock; it replaces an earlier one."""
 
     at: float
@@ -175,7 +175,7 @@ QuorumEffect: TypeAlias = (
     SaveElection
     | AppendBatches
     | TruncateLog
-    | Send
+    | SendRequest
     | Answer
     | AnswerFetch
     | AnswerFetchSnapshot
@@ -187,7 +187,7 @@ QuorumEffect: TypeAlias = (
     | QuorumCommitted
     | MoveLogStart
     | VotersChanged
-    | SetTimer
+    | WakeAt
     | ProposalRefused
     | Stopped
     | EndNode

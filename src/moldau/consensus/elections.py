@@ -5,7 +5,7 @@ import math
 from moldau.consensus import messages
 from moldau.consensus.effects import Answer
 from moldau.consensus.events import PeerRequest
-from moldau.consensus.messages import LeaderHint, View
+from moldau.consensus.messages import LeaderHint, LeaderView
 from moldau.consensus.quorum_state import Vote
 from moldau.consensus.roles import (
     Candidate,
@@ -35,12 +35,12 @@ class Elections:
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
 
-    def view(self, listener: str) -> View:
+    def view(self, listener: str) -> LeaderView:
         """Return what an answer says of the leader."""
         standing = self._standing
         endpoints = standing.leader_endpoints()
         endpoint = next((each for each in endpoints if each.name == listener), None)
-        return View(standing.leader_id, standing.epoch, endpoint)
+        return LeaderView(standing.leader_id, standing.epoch, endpoint)
 
     def hear(self, epoch: LeaderEpoch, leader_id: int | None, endpoints: Endpoints) -> None:
         """Another node says who leads in an epoch that is not older than ours."""

@@ -9,7 +9,7 @@ from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.schema import Message
 
-Token: TypeAlias = Hashable
+RequestToken: TypeAlias = Hashable
 """By which the shell knows the request that an answer is for."""
 
 
@@ -67,7 +67,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The time that the last `SetTimer` named has come."""
+    """The time that the last `WakeAt` named has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class UpgradeKraftVersion:
 class PeerRequest:
     """A request of another node, or of a tool, for the quorum."""
 
-    token: Token
+    token: RequestToken
     message: Message
     version: int
     listener: str = ""
@@ -95,14 +95,14 @@ class PeerRequest:
 
 @dataclass(frozen=True, slots=True)
 class PeerResponse:
-    """An answer to a `Send`."""
+    """An answer to a `SendRequest`."""
 
     request_id: int
     message: Message
 
 
-class Failure(Enum):
-    """Why a `Send` will not be answered."""
+class SendFailure(Enum):
+    """Why a `SendRequest` will not be answered."""
 
     LOST = "the connection ended, or the peer was silent for the request's timeout"
     REFUSED = "nothing listens at the peer's address"
@@ -111,10 +111,10 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A `Send` will not be answered."""
+    """A `SendRequest` will not be answered."""
 
     request_id: int
-    failure: Failure
+    failure: SendFailure
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from moldau.consensus import messages
 from moldau.consensus.effects import (
     AppendBatches,
     LoadSnapshot,
-    Peer,
     PublishSnapshot,
+    QuorumPeer,
     WriteSnapshotPiece,
 )
-from moldau.consensus.events import Failure
+from moldau.consensus.events import SendFailure
 from moldau.consensus.messages import LeaderHint
 from moldau.consensus.requests import Outstanding
 from moldau.consensus.roles import FetchingSnapshot, Follower
@@ -40,6 +40,9 @@ from moldau.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchS
 from moldau.protocol.schema import Buffer, Message
 from moldau.records.batch import read_records
 from moldau.records.control import QuorumValue, read_control_record
+
+SNAPSHOT_HEAD_BYTES = 1 << 16
+"""What surely has the control batch with which a snapshot begins."""
 
 
 class Following:
@@ -203,7 +206,7 @@ class Following:
         local = standing.local
         return add_raft_voter.AddRaftVoterRequest(
             cluster_id=standing.settings.cluster_id,
-            timeout_ms=standing.settings.request_timeout_ms,
+            timeout_ms=standing.settings.answer_timeout_ms,
             voter_id=local.node_id,
             voter_directory_id=local.directory_id,
             listeners=[
@@ -346,27 +349,30 @@ class Following:
         if told != fetching.id or piece.position != fetching.position or not data:
             role.snapshot = None
             return False
-        if fetching.position == 0:
-            try:
-                fetching.control = snapshot_control(data)
-            except ProtocolError:
-                role.snapshot = None
-                return False
+        fetching.head += data[: SNAPSHOT_HEAD_BYTES - len(fetching.head)]
         standing.effects.append(WriteSnapshotPiece(fetching.id, fetching.position, data))
         fetching.position += len(data)
-        if fetching.position >= piece.size:
-            self._publish(role, fetching)
+        if fetching.position >= piece.size and not self._publish(role, fetching):
+            return False
         self._note_good_fetch(role)
         return True
 
-    def _publish(self, role: Follower, fetched: FetchingSnapshot) -> None:
+    def _publish(self, role: Follower, fetched: FetchingSnapshot) -> bool:
+        """Take the snapshot that has come for the log; say whether it is sound."""
         standing = self._standing
         role.snapshot = None
+        try:
+            control = snapshot_control(fetched.head)
+        except ProtocolError:
+            return False
+        if not control:
+            return False
         standing.effects.append(PublishSnapshot(fetched.id))
         standing.end, standing.last_epoch = fetched.id.end_offset, fetched.id.epoch
-        standing.history.restart(fetched.control, fetched.id.end_offset)
+        standing.history.restart(control, fetched.id.end_offset)
         standing.effects.append(LoadSnapshot(fetched.id))
         standing.commit(fetched.id.end_offset)
+        return True
 
     # Answers about this node's vote.
 
@@ -398,12 +404,12 @@ class Following:
 
     # Failures.
 
-    def note_failure(self, peer: Peer, failure: Failure) -> None:
+    def note_failure(self, peer: QuorumPeer, failure: SendFailure) -> None:
         """The leader cannot be reached; that nothing listens there says that it is gone."""
         standing = self._standing
         role = standing.role
         if (
-            failure is Failure.REFUSED
+            failure is SendFailure.REFUSED
             and standing.settings.doubts_refusing_leader
             and isinstance(role, Follower)
             and role.may_doubt

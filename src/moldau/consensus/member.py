@@ -12,7 +12,6 @@ from moldau.consensus.effects import (
 from moldau.consensus.elections import Elections
 from moldau.consensus.errors import UnsupportedQuorumError
 from moldau.consensus.events import (
-    Failure,
     PeerRequest,
     PeerResponse,
     Propose,
@@ -20,6 +19,7 @@ from moldau.consensus.events import (
     QuorumLog,
     RequestFailed,
     Resign,
+    SendFailure,
     SnapshotWritten,
     Start,
     Stop,
@@ -144,10 +144,7 @@ class QuorumMember:
             return standing.effects
         before = standing.role
         self._take(event)
-        if standing.has_ended:
-            return standing.finish(math.inf)
-        next_at = self._advance(before)
-        return standing.finish(next_at)
+        return standing.finish(self._advance(before))
 
     def _refuse(self, event: QuorumEvent) -> None:
         match event:
@@ -202,6 +199,8 @@ class QuorumMember:
     def _advance(self, before: Role) -> float:
         """Do what time asks for, until nothing is due; return when to come back."""
         standing = self._standing
+        if standing.has_ended:
+            return math.inf
         standing.requests.expire(standing.now)
         while True:
             role = standing.role
@@ -330,11 +329,11 @@ class QuorumMember:
                 pass
         return True
 
-    def _note_failure(self, sent: Outstanding, failure: Failure) -> None:
+    def _note_failure(self, sent: Outstanding, failure: SendFailure) -> None:
         standing = self._standing
         standing.requests.rest(sent.peer, standing.now)
         match sent.message:
-            case VoteRequest() if failure is Failure.UNSUPPORTED_VERSION:
+            case VoteRequest() if failure is SendFailure.UNSUPPORTED_VERSION:
                 self._elections.note_unknown_pre_vote()
             case FetchRequest() | FetchSnapshotRequest():
                 self._following.note_failure(sent.peer, failure)

@@ -25,7 +25,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_TOPIC_ID: Final = bytes(15) + b"\x01"
 NOBODY: Final = -1
 
-Answered: TypeAlias = (
+LeaderAnswer: TypeAlias = (
     vote.VoteResponse
     | begin.BeginQuorumEpochResponse
     | end.EndQuorumEpochResponse
@@ -50,7 +50,7 @@ class LeaderHint(NamedTuple):
     endpoints: Endpoints
 
 
-class View(NamedTuple):
+class LeaderView(NamedTuple):
     """What an answer is to say of the leader, to a request by one of its listeners."""
 
     leader_id: int | None
@@ -104,7 +104,9 @@ def vote_partition(request: vote.VoteRequest) -> vote.VoteRequestPartitionData |
     return partition if partition and partition.partition_index == 0 else None
 
 
-def vote_answer(view: View, error: ErrorCode, version: int, *, granted: bool) -> vote.VoteResponse:
+def vote_answer(
+    view: LeaderView, error: ErrorCode, version: int, *, granted: bool
+) -> vote.VoteResponse:
     """Answer for the partition."""
     partition = vote.VoteResponsePartitionData(
         error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch, vote_granted=granted
@@ -153,7 +155,9 @@ def begin_partition(
     return partition if partition and partition.partition_index == 0 else None
 
 
-def begin_answer(view: View, error: ErrorCode, version: int) -> begin.BeginQuorumEpochResponse:
+def begin_answer(
+    view: LeaderView, error: ErrorCode, version: int
+) -> begin.BeginQuorumEpochResponse:
     """Answer for the partition."""
     partition = begin.BeginQuorumEpochResponsePartitionData(
         error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch
@@ -217,7 +221,7 @@ def successors_of(partition: end.EndQuorumEpochRequestPartitionData) -> list[Rep
     return [ReplicaKey(node_id) for node_id in partition.preferred_successors]
 
 
-def end_answer(view: View, error: ErrorCode, version: int) -> end.EndQuorumEpochResponse:
+def end_answer(view: LeaderView, error: ErrorCode, version: int) -> end.EndQuorumEpochResponse:
     """Answer for the partition."""
     partition = end.EndQuorumEpochResponsePartitionData(
         error_code=error, leader_id=view.wire_id, leader_epoch=view.epoch
@@ -246,7 +250,11 @@ def fetch_partition(request: fetch.FetchRequest, version: int) -> fetch.FetchPar
 
 
 def fetch_answer(
-    view: View, error: ErrorCode, version: int, high_watermark: Offset | None, log_start: Offset
+    view: LeaderView,
+    error: ErrorCode,
+    version: int,
+    high_watermark: Offset | None,
+    log_start: Offset,
 ) -> fetch.FetchResponse:
     """Answer for the partition, without records."""
     partition = fetch.PartitionData(
@@ -281,7 +289,7 @@ def snapshot_partition(
 
 
 def snapshot_answer(
-    view: View,
+    view: LeaderView,
     request: fetch_snapshot.FetchSnapshotRequest,
     error: ErrorCode,
     version: int,
@@ -320,7 +328,7 @@ def snapshot_answer(
 # UpdateRaftVoter.
 
 
-def update_answer(view: View, error: ErrorCode) -> update_raft_voter.UpdateRaftVoterResponse:
+def update_answer(view: LeaderView, error: ErrorCode) -> update_raft_voter.UpdateRaftVoterResponse:
     """Answer with the leader, whose address stands beside its id here."""
     endpoint = view.endpoint
     return update_raft_voter.UpdateRaftVoterResponse(
@@ -337,7 +345,7 @@ def update_answer(view: View, error: ErrorCode) -> update_raft_voter.UpdateRaftV
 # What an answer says of the leader.
 
 
-def hint_of(response: Answered, listener: str) -> LeaderHint | None:
+def hint_of(response: LeaderAnswer, listener: str) -> LeaderHint | None:
     """Return what an answer says of the leader; None if it is about another partition.
 
     Its top-level error, which says nothing of the leader, has been looked at before.
@@ -360,7 +368,7 @@ def hint_of(response: Answered, listener: str) -> LeaderHint | None:
     return LeaderHint(error_of(error), known, LeaderEpoch(epoch), endpoints)
 
 
-def _told(response: Answered) -> tuple[int, int, int] | None:
+def _told(response: LeaderAnswer) -> tuple[int, int, int] | None:
     """Return the error, the leader and its epoch."""
     match response:
         case fetch.FetchResponse():

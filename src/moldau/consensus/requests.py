@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from moldau.consensus.effects import Peer, Send
+from moldau.consensus.effects import QuorumPeer, SendRequest
 from moldau.consensus.settings import QuorumSettings
 from moldau.protocol.messages.fetch import FetchRequest
 from moldau.protocol.messages.fetch_snapshot import FetchSnapshotRequest
@@ -15,7 +15,7 @@ class Outstanding:
     """A request that was sent."""
 
     id: int
-    peer: Peer
+    peer: QuorumPeer
     message: Message
     expires_at: float
 
@@ -24,7 +24,7 @@ class Requests:
     """Only an answer to what is outstanding counts; a new role begins with nothing outstanding."""
 
     def __init__(self, settings: QuorumSettings) -> None:
-        self._timeout_ms = settings.request_timeout_ms
+        self._timeout_ms = settings.answer_timeout_ms
         self._backoff = settings.retry_backoff_ms / 1000
         self._last_id = 0
         self._outstanding: dict[int, Outstanding] = {}
@@ -48,12 +48,12 @@ class Requests:
             for each in self._outstanding.values()
         )
 
-    def send(self, peer: Peer, message: Message, now: float) -> Send:
+    def send(self, peer: QuorumPeer, message: Message, now: float) -> SendRequest:
         """Note a request, and return the effect that sends it."""
         self._last_id += 1
         outstanding = Outstanding(self._last_id, peer, message, now + self._timeout_ms / 1000)
         self._outstanding[peer.node_id] = outstanding
-        return Send(self._last_id, peer, message, self._timeout_ms)
+        return SendRequest(self._last_id, peer, message, self._timeout_ms)
 
     def take(self, request_id: int) -> Outstanding | None:
         """Return what an answer is for, unless it comes too late."""
@@ -63,7 +63,7 @@ class Requests:
                 return self._outstanding.pop(node_id)
         return None
 
-    def rest(self, peer: Peer, now: float) -> None:
+    def rest(self, peer: QuorumPeer, now: float) -> None:
         """Leave a peer alone for a moment: its answer was none that leads on."""
         self._resting[peer.node_id] = now + self._backoff
 

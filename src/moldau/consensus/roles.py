@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from moldau.consensus.effects import Peer
+from moldau.consensus.effects import QuorumPeer
 from moldau.consensus.quorum import Ballots, CheckQuorum
 from moldau.consensus.quorum_state import Vote
 from moldau.consensus.voters import ReplicaKey, VoterListener
@@ -12,7 +12,6 @@ from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.schema import ZERO_UUID
-from moldau.records.control import QuorumValue
 
 Endpoints: TypeAlias = tuple[VoterListener, ...]
 
@@ -102,7 +101,8 @@ class FetchingSnapshot:
 
     id: SnapshotId
     position: int = 0
-    control: list[QuorumValue] = field(default_factory=list)
+    head: bytearray = field(default_factory=bytearray)
+    """Its first bytes, which have the voters."""
 
 
 @dataclass(slots=True)
@@ -122,13 +122,13 @@ class Follower:
     update_voter_at: float = math.inf
     has_updated_leader: bool = False
 
-    def peer(self, listener: str) -> Peer:
+    def peer(self, listener: str) -> QuorumPeer:
         """Where the leader listens for this node."""
         for each in self.endpoints:
             if each.name == listener:
-                return Peer(self.leader_id, each.host, each.port)
+                return QuorumPeer(self.leader_id, each.host, each.port)
         first = self.endpoints[0]
-        return Peer(self.leader_id, first.host, first.port)
+        return QuorumPeer(self.leader_id, first.host, first.port)
 
 
 Role: TypeAlias = Unattached | Prospective | Candidate | Leader | Resigned | Follower

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from moldau.consensus.effects import Peer
+from moldau.consensus.effects import QuorumPeer
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +12,13 @@ class QuorumSettings:
     cluster_id: str
     listener: str = "CONTROLLER"
     """The listener by which members reach each other."""
-    bootstrap: tuple[Peer, ...] = ()
+    bootstrap: tuple[QuorumPeer, ...] = ()
     """Where to ask for the leader; without them the voters are asked."""
     election_timeout_ms: int = 1000
     """And up to as much again, by chance, so that not all stand at once."""
     fetch_timeout_ms: int = 2000
     backoff_max_ms: int = 1000
-    request_timeout_ms: int = 2000
+    answer_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_wait_ms: int = 500
     fetch_bytes_max: int = 1 << 20

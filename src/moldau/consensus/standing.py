@@ -9,14 +9,14 @@ from moldau.consensus.effects import (
     AppendBatches,
     EndNode,
     LeaderChanged,
-    Peer,
     QuorumCommitted,
     QuorumEffect,
+    QuorumPeer,
     RoleChanged,
     SaveElection,
-    SetTimer,
     TruncateLog,
     VotersChanged,
+    WakeAt,
 )
 from moldau.consensus.events import QuorumLog
 from moldau.consensus.quorum import Ballots, CheckQuorum
@@ -162,7 +162,7 @@ class Standing:
         # A timer that comes too early does no harm: it is set again then.
         if next_at < self._timer:
             self._timer = next_at
-            effects.append(SetTimer(next_at))
+            effects.append(WakeAt(next_at))
         return effects
 
     def ticked(self) -> None:
@@ -224,14 +224,14 @@ class Standing:
         voter = find_voter(self.voters, node_id)
         return () if voter is None else voter.listeners
 
-    def find_peer(self, node_id: int) -> Peer | None:
+    def find_peer(self, node_id: int) -> QuorumPeer | None:
         """Return how this node reaches a voter."""
         for each in self.endpoints_of(node_id):
             if each.name == self.settings.listener:
-                return Peer(node_id, each.host, each.port)
+                return QuorumPeer(node_id, each.host, each.port)
         return None
 
-    def peers(self) -> list[Peer]:
+    def peers(self) -> list[QuorumPeer]:
         """Return where to ask for the leader."""
         if self.settings.bootstrap:
             return list(self.settings.bootstrap)
@@ -258,7 +258,7 @@ class Standing:
 
     # Chance and time.
 
-    def pick(self, peers: Sequence[Peer]) -> Peer:
+    def pick(self, peers: Sequence[QuorumPeer]) -> QuorumPeer:
         """Choose one by chance."""
         return peers[int(self._chance() * len(peers))]
 
@@ -274,8 +274,8 @@ class Standing:
 
     # Effects that several parts want.
 
-    def send(self, peer: Peer, message: Message) -> None:
-        """Send a request to a peer that is ready."""
+    def send(self, peer: QuorumPeer, message: Message) -> None:
+        """SendRequest a request to a peer that is ready."""
         self.effects.append(self.requests.send(peer, message, self.now))
 
     def commit(self, high_watermark: Offset) -> None:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from moldau.consensus.effects import Answer, Peer, ProposalRefused
-from moldau.consensus.events import PeerRequest, Token
-from moldau.consensus.messages import View, update_answer
+from moldau.consensus.effects import Answer, ProposalRefused, QuorumPeer
+from moldau.consensus.events import PeerRequest, RequestToken
+from moldau.consensus.messages import LeaderView, update_answer
 from moldau.consensus.roles import Leader
 from moldau.consensus.standing import Standing
 from moldau.consensus.voters import (
@@ -39,7 +39,7 @@ KRAFT_VERSION = "kraft.version"
 class Adding:
     """A voter that is being added: first its levels are asked for, then it stands in the log."""
 
-    token: Token
+    token: RequestToken
     voter: Voter
     expires_at: float
     answers_at_commit: bool
@@ -50,7 +50,7 @@ class Adding:
 class Removing:
     """A voter whose removal waits for its commit."""
 
-    token: Token
+    token: RequestToken
     offset: Offset
     expires_at: float
 
@@ -61,7 +61,7 @@ class VoterChanges:
     def __init__(
         self,
         standing: Standing,
-        view: Callable[[str], View],
+        view: Callable[[str], LeaderView],
     ) -> None:
         self._standing = standing
         self._view = view
@@ -128,17 +128,17 @@ class VoterChanges:
             request.voter_directory_id,
             tuple(VoterListener(each.name, each.host, each.port) for each in request.listeners),
         )
-        expires_at = standing.now + standing.settings.request_timeout_ms / 1000
+        expires_at = standing.now + standing.settings.answer_timeout_ms / 1000
         self._pending = Adding(event.token, voter, expires_at, request.ack_when_committed)
         standing.send(
             self._peer_of(voter),
             ApiVersionsRequest(client_software_name="moldau", client_software_version="1"),
         )
 
-    def _peer_of(self, voter: Voter) -> Peer:
+    def _peer_of(self, voter: Voter) -> QuorumPeer:
         name = self._standing.settings.listener
         [found, *_] = [each for each in voter.listeners if each.name == name]
-        return Peer(voter.node_id, found.host, found.port)
+        return QuorumPeer(voter.node_id, found.host, found.port)
 
     def _add_refusal(  # noqa: PLR0911 - in Kafka's order
         self, request: AddRaftVoterRequest
@@ -244,7 +244,7 @@ class VoterChanges:
         remaining = without_voter(standing.voters, key)
         assert remaining is not None, "the refusals have seen to it"
         offset = standing.append_control([voters_record(remaining)])
-        expires_at = standing.now + standing.settings.request_timeout_ms / 1000
+        expires_at = standing.now + standing.settings.answer_timeout_ms / 1000
         self._pending = Removing(event.token, offset, expires_at)
 
     def _remove_refusal(self, request: RemoveRaftVoterRequest) -> tuple[ErrorCode, str] | None:

@@ -21,9 +21,9 @@ from moldau.simulation.quorum_log import MemoryQuorumLog, formatted
 from moldau.simulation.quorum_nodes import (
     CLUSTER_ID,
     LISTENER,
-    Faults,
+    QuorumFaults,
+    QuorumShape,
     QuorumWorld,
-    Shape,
     SimulatedNode,
 )
 
@@ -33,13 +33,13 @@ HEAL_SECONDS = 60.0
 """How long a healed quorum may take to elect a leader and commit."""
 
 
-def swarm(random: Random, shape: Shape) -> Shape:
+def swarm(random: Random, shape: QuorumShape) -> QuorumShape:
     """Return the shape with a random subset of all faults."""
 
     def maybe(value: float, otherwise: float) -> float:
         return value * random.uniform(0.5, 2) if random.random() < 0.6 else otherwise
 
-    faults = Faults(
+    faults = QuorumFaults(
         lost=maybe(0.02, 0.0),
         doubled=maybe(0.02, 0.0),
         slow=maybe(0.02, 0.0),
@@ -61,7 +61,7 @@ def swarm(random: Random, shape: Shape) -> Shape:
 class SimulatedQuorum(QuorumWorld):
     """Nodes 1 to n vote at first, those behind them observe."""
 
-    def __init__(self, seed: int, shape: Shape) -> None:
+    def __init__(self, seed: int, shape: QuorumShape) -> None:
         super().__init__(seed, shape)
         self._values = 0
         for node_id in range(1, shape.voters + shape.observers + 1):
@@ -236,7 +236,7 @@ class SimulatedQuorum(QuorumWorld):
 
     def heal(self) -> None:
         """End all faults for good; a leader and a commit have to follow."""
-        self.faults = Faults()
+        self.faults = QuorumFaults()
         self.network.cuts.clear()
         for node in self.nodes.values():
             self.restart(node)
@@ -252,7 +252,7 @@ class SimulatedQuorum(QuorumWorld):
             self.run(1.0)
 
 
-def simulate(seed: int, shape: Shape, seconds: float) -> SimulatedQuorum:
+def simulate(seed: int, shape: QuorumShape, seconds: float) -> SimulatedQuorum:
     """Run a quorum for so long, then heal it; `LawViolation` names the seed by its notes."""
     cluster = SimulatedQuorum(seed, shape)
     try:

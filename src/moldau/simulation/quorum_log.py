@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moldau.consensus.quorum_state import Election
 
 
-class StoredBatch(NamedTuple):
+class SimulatedBatch(NamedTuple):
     """A batch of the log."""
 
     base: Offset
@@ -36,7 +36,7 @@ class MemoryQuorumLog:
     """A log with snapshots and an election file; `QuorumLog` for the member."""
 
     def __init__(self) -> None:
-        self.batches: list[StoredBatch] = []
+        self.batches: list[SimulatedBatch] = []
         self.start_offset = Offset(0)
         self.synced_end = Offset(0)
         self.snapshots: dict[SnapshotId, bytes] = {}
@@ -44,7 +44,7 @@ class MemoryQuorumLog:
         self.election: Election | None = None
         self._epochs: list[tuple[LeaderEpoch, Offset]] = []
         """Where each epoch begins, those before the log's start but the last left out."""
-        self._cut: tuple[list[StoredBatch], list[tuple[LeaderEpoch, Offset]]] | None = None
+        self._cut: tuple[list[SimulatedBatch], list[tuple[LeaderEpoch, Offset]]] | None = None
         """What a truncation took that no sync has made final."""
         self._syncing = Offset(0)
 
@@ -94,11 +94,11 @@ class MemoryQuorumLog:
 
     # What effects do.
 
-    def append(self, data: Buffer) -> list[StoredBatch]:
+    def append(self, data: Buffer) -> list[SimulatedBatch]:
         """Append whole batches."""
         added = []
         for batch in read_batches(data, check_crc=False):
-            stored = StoredBatch(
+            stored = SimulatedBatch(
                 Offset(batch.base_offset),
                 Offset(batch.last_offset + 1),
                 LeaderEpoch(batch.leader_epoch),
@@ -112,7 +112,7 @@ class MemoryQuorumLog:
             added.append(stored)
         return added
 
-    def truncate(self, to: Offset) -> list[StoredBatch]:
+    def truncate(self, to: Offset) -> list[SimulatedBatch]:
         """Take batches away; a crash before the next sync may bring them back."""
         at = self._find(to)
         taken = self.batches[at:]
@@ -150,7 +150,7 @@ class MemoryQuorumLog:
             size += len(batch.data)
         return b"".join(pieces)
 
-    def between(self, start: Offset, end: Offset) -> Sequence[StoredBatch]:
+    def between(self, start: Offset, end: Offset) -> Sequence[SimulatedBatch]:
         """Return the batches of a range."""
         return self.batches[self._find(start) : self._find(end)]
 

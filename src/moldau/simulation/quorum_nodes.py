@@ -15,24 +15,24 @@ from moldau.consensus.effects import (
     EndNode,
     LoadSnapshot,
     MoveLogStart,
-    Peer,
     PublishSnapshot,
     QuorumCommitted,
     QuorumEffect,
+    QuorumPeer,
     RoleChanged,
     SaveElection,
-    Send,
-    SetTimer,
+    SendRequest,
     Stopped,
     TruncateLog,
+    WakeAt,
     WriteSnapshotPiece,
 )
 from moldau.consensus.events import (
-    Failure,
     PeerRequest,
     PeerResponse,
     QuorumEvent,
     RequestFailed,
+    SendFailure,
     SnapshotWritten,
     Start,
     Synced,
@@ -77,7 +77,7 @@ VERSIONS: Mapping[type[Message], int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class QuorumFaults:
     """What goes wrong in a run, and how often: seconds between two, or a share of messages."""
 
     lost: float = 0.0
@@ -97,7 +97,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class QuorumShape:
     """A quorum to simulate."""
 
     voters: int = 3
@@ -106,7 +106,7 @@ class Shape:
     doubts: bool = False
     old_node: int | None = None
     """A node that knows no pre-votes."""
-    faults: Faults = field(default_factory=Faults)
+    faults: QuorumFaults = field(default_factory=QuorumFaults)
 
 
 class SimulatedNode:
@@ -208,7 +208,7 @@ class SimulatedNode:
     ) -> None:
         cluster, laws, log = self.cluster, self.cluster.laws, self.log
         match effect:
-            case SetTimer(at):
+            case WakeAt(at):
                 self.timer_at = at
                 cluster.later(
                     max(at / (1 + self.drift) - cluster.time, 0) + 1e-6,
@@ -216,7 +216,7 @@ class SimulatedNode:
                     self.incarnation,
                     at,
                 )
-            case Send() | Answer() | AnswerFetch() | AnswerFetchSnapshot():
+            case SendRequest() | Answer() | AnswerFetch() | AnswerFetchSnapshot():
                 laws.told(self.seat, effect, member, log)
                 self._tell(effect)
             case SaveElection(election):
@@ -242,6 +242,7 @@ class SimulatedNode:
                 log.publish(snapshot_id)
             case LoadSnapshot(snapshot_id):
                 self.load(snapshot_id)
+                laws.check_voters(self.seat, member, log)
             case MoveLogStart(to):
                 self._move_start(to)
             case Stopped():
@@ -253,10 +254,10 @@ class SimulatedNode:
             case _:
                 pass
 
-    def _tell(self, effect: Send | Answer | AnswerFetch | AnswerFetchSnapshot) -> None:
+    def _tell(self, effect: SendRequest | Answer | AnswerFetch | AnswerFetchSnapshot) -> None:
         cluster, log = self.cluster, self.log
         match effect:
-            case Send():
+            case SendRequest():
                 cluster.network.request(self, effect)
             case Answer(token, message):
                 cluster.network.answer(self, token, message)
@@ -349,28 +350,30 @@ class SimulatedNetwork:
                 delay = random.expovariate(1 / 0.5)
             cluster.later(delay, deliver, *what)
 
-    def request(self, node: SimulatedNode, send: Send) -> None:
+    def request(self, node: SimulatedNode, send: SendRequest) -> None:
         """Carry a request to where it is addressed."""
         target = int(send.peer.host[1:])
         self._carry(node.node_id, target, self._deliver, node, node.incarnation, send, target)
 
-    def _deliver(self, source: SimulatedNode, incarnation: int, send: Send, target: int) -> None:
+    def _deliver(
+        self, source: SimulatedNode, incarnation: int, send: SendRequest, target: int
+    ) -> None:
         node = self._cluster.nodes[target]
         back = (source, incarnation, send.request_id, node)
         message = send.message
         if node.member is None:
-            self._fail(back, Failure.REFUSED)
+            self._fail(back, SendFailure.REFUSED)
         elif isinstance(message, ApiVersionsRequest):
             level = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
             self._respond(back, ApiVersionsResponse(supported_features=[level]))
         elif node.is_old and _is_pre_vote(message):
-            self._fail(back, Failure.UNSUPPORTED_VERSION)
+            self._fail(back, SendFailure.UNSUPPORTED_VERSION)
         else:
             node.followed[source.node_id] = self._cluster.time
             version = VERSIONS[type(message)]
             node.handle(PeerRequest(back, message, version, LISTENER))
 
-    def _fail(self, back: Any, failure: Failure) -> None:
+    def _fail(self, back: Any, failure: SendFailure) -> None:
         source, incarnation, request_id, node = back
         self._carry(
             node.node_id,
@@ -403,7 +406,7 @@ def _is_pre_vote(message: Message) -> bool:
 class QuorumWorld:
     """Time, chance and what all nodes share; everything follows from the seed."""
 
-    def __init__(self, seed: int, shape: Shape) -> None:
+    def __init__(self, seed: int, shape: QuorumShape) -> None:
         self.random = Random(seed)
         self.shape = shape
         self.faults = shape.faults
@@ -412,7 +415,7 @@ class QuorumWorld:
         self.network = SimulatedNetwork(self)
         self.events = 0
         self.bootstrap = tuple(
-            Peer(-2 - at, f"n{at + 1}", 9093) for at in range(shape.voters + shape.observers)
+            QuorumPeer(-2 - at, f"n{at + 1}", 9093) for at in range(shape.voters + shape.observers)
         )
         self.static_voters: Voters = ()
         self.nodes: dict[int, SimulatedNode] = {}

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 from zlib import crc32
 
-from moldau.consensus.effects import QuorumEffect, RoleChanged, Send
+from moldau.consensus.effects import QuorumEffect, RoleChanged, SendRequest
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum import majority
 from moldau.consensus.quorum_state import Election
@@ -15,7 +15,7 @@ from moldau.kernel.snapshot_id import SnapshotId
 from moldau.protocol.messages.fetch import FetchRequest
 from moldau.protocol.stored.control_records import VotersRecord
 from moldau.simulation.laws.violation import LawViolation
-from moldau.simulation.quorum_log import MemoryQuorumLog, StoredBatch, control_values, digest_of
+from moldau.simulation.quorum_log import MemoryQuorumLog, SimulatedBatch, control_values, digest_of
 
 
 class Seat(NamedTuple):
@@ -29,7 +29,7 @@ class QuorumLaws:
     """The quorum as all nodes together have shown it; outlives each of them."""
 
     def __init__(self) -> None:
-        self.committed: dict[Offset, StoredBatch] = {}
+        self.committed: dict[Offset, SimulatedBatch] = {}
         self.committed_end = Offset(0)
         self.digests: dict[Offset, int] = {Offset(0): 0}
         """The image by the offset at which it ends."""
@@ -55,7 +55,7 @@ class QuorumLaws:
         if before.vote is not None and after.vote != before.vote and not is_leader:
             raise LawViolation("one vote per epoch", f"{seat}: {before}, then {after}")
 
-    def appended(self, seat: Seat, batches: list[StoredBatch]) -> None:
+    def appended(self, seat: Seat, batches: list[SimulatedBatch]) -> None:
         """Batches are appended to a log."""
         for batch in batches:
             named = self._named.setdefault((batch.base, batch.epoch), batch.data)
@@ -66,7 +66,7 @@ class QuorumLaws:
                 )
 
     def truncated(
-        self, seat: Seat, to: Offset, batches: list[StoredBatch], high_watermark: Offset | None
+        self, seat: Seat, to: Offset, batches: list[SimulatedBatch], high_watermark: Offset | None
     ) -> None:
         """Batches are taken from a log."""
         self.counts["truncations"] += 1
@@ -90,7 +90,7 @@ class QuorumLaws:
                 f"{seat} tells {type(effect).__name__} as {member.election}, but {log.election}"
                 " is saved",
             )
-        if isinstance(effect, Send) and isinstance(effect.message, FetchRequest):
+        if isinstance(effect, SendRequest) and isinstance(effect.message, FetchRequest):
             offset = effect.message.topics[0].partitions[0].fetch_offset
             if offset > log.synced_end:
                 raise LawViolation(
@@ -167,7 +167,7 @@ class QuorumLaws:
 
     def check_voters(self, seat: Seat, member: QuorumMember, log: MemoryQuorumLog) -> None:
         """Voters count as the log has them, also when it was cut."""
-        voters = log.load_history(member.voters_at(-1).voters).voters
+        voters = log.load_history(member.voters_at(Offset(-1)).voters).voters
         if voters != member.voters:
             raise LawViolation(
                 "voters are those of the log",
@@ -196,7 +196,7 @@ class QuorumLaws:
         if not is_voter(member.voters_at(role.high_watermark).voters, seat.replica):
             raise LawViolation("only voters lead", f"{seat} leads {_ids(member.voters)}")
 
-    def applied(self, seat: Seat, batch: StoredBatch, digest: int) -> int:
+    def applied(self, seat: Seat, batch: SimulatedBatch, digest: int) -> int:
         """A node applies a committed batch; returns its image with it."""
         digest = crc32(batch.data, digest)
         known = self.committed.get(batch.base)
