@@ -45,8 +45,8 @@ class TruncateLog:
 
 
 @dataclass(frozen=True, slots=True)
-class SendRequest:
-    """SendRequest a request; `PeerResponse` or `RequestFailed` with its id may follow."""
+class SendToPeer:
+    """SendToPeer a request; `PeerResponse` or `RequestFailed` with its id may follow."""
 
     request_id: int
     peer: QuorumPeer
@@ -175,7 +175,7 @@ QuorumEffect: TypeAlias = (
     SaveElection
     | AppendBatches
     | TruncateLog
-    | SendRequest
+    | SendToPeer
     | Answer
     | AnswerFetch
     | AnswerFetchSnapshot

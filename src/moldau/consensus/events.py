@@ -95,14 +95,14 @@ class PeerRequest:
 
 @dataclass(frozen=True, slots=True)
 class PeerResponse:
-    """An answer to a `SendRequest`."""
+    """An answer to a `SendToPeer`."""
 
     request_id: int
     message: Message
 
 
 class SendFailure(Enum):
-    """Why a `SendRequest` will not be answered."""
+    """Why a `SendToPeer` will not be answered."""
 
     LOST = "the connection ended, or the peer was silent for the request's timeout"
     REFUSED = "nothing listens at the peer's address"
@@ -111,7 +111,7 @@ class SendFailure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A `SendRequest` will not be answered."""
+    """A `SendToPeer` will not be answered."""
 
     request_id: int
     failure: SendFailure

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from moldau.consensus.effects import QuorumPeer, SendRequest
+from moldau.consensus.effects import QuorumPeer, SendToPeer
 from moldau.consensus.settings import QuorumSettings
 from moldau.protocol.messages.fetch import FetchRequest
 from moldau.protocol.messages.fetch_snapshot import FetchSnapshotRequest
@@ -48,12 +48,12 @@ class Requests:
             for each in self._outstanding.values()
         )
 
-    def send(self, peer: QuorumPeer, message: Message, now: float) -> SendRequest:
+    def send(self, peer: QuorumPeer, message: Message, now: float) -> SendToPeer:
         """Note a request, and return the effect that sends it."""
         self._last_id += 1
         outstanding = Outstanding(self._last_id, peer, message, now + self._timeout_ms / 1000)
         self._outstanding[peer.node_id] = outstanding
-        return SendRequest(self._last_id, peer, message, self._timeout_ms)
+        return SendToPeer(self._last_id, peer, message, self._timeout_ms)
 
     def take(self, request_id: int) -> Outstanding | None:
         """Return what an answer is for, unless it comes too late."""

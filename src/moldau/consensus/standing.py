@@ -275,7 +275,7 @@ class Standing:
     # Effects that several parts want.
 
     def send(self, peer: QuorumPeer, message: Message) -> None:
-        """SendRequest a request to a peer that is ready."""
+        """SendToPeer a request to a peer that is ready."""
         self.effects.append(self.requests.send(peer, message, self.now))
 
     def commit(self, high_watermark: Offset) -> None:

@@ -225,8 +225,12 @@ class SimulatedQuorum(QuorumWorld):
             self.laws.check_leader(node.seat, member)
             others = [v.node_id for v in member.voters if v.node_id != node.node_id]
             needed = len(member.voters) // 2 + 1 - (len(others) < len(member.voters))
-            since = self.laws.led_since(role.epoch, self.time)
-            heard = sorted((node.followed.get(each, since) for each in others), reverse=True)
+            since = max(self.laws.led_since(role.epoch, self.time), node.voters_since)
+            # Another majority has its time from when it counts.
+            heard = sorted(
+                (max(node.followed.get(each, since), node.voters_since) for each in others),
+                reverse=True,
+            )
             if needed and self.time - heard[needed - 1] > STALE_LEADER_SECONDS:
                 raise LawViolation(
                     "a leader is followed", f"{node.seat} leads alone since {heard[needed - 1]}"

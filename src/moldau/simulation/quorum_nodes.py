@@ -21,9 +21,10 @@ from moldau.consensus.effects import (
     QuorumPeer,
     RoleChanged,
     SaveElection,
-    SendRequest,
+    SendToPeer,
     Stopped,
     TruncateLog,
+    VotersChanged,
     WakeAt,
     WriteSnapshotPiece,
 )
@@ -128,7 +129,8 @@ class SimulatedNode:
         self.timer_at = math.inf
         self.is_old = node_id == cluster.shape.old_node
         self.followed: dict[int, float] = {}
-        """When other nodes last fetched from this one."""
+        """When other nodes last asked something of this one."""
+        self.voters_since = 0.0
 
     @property
     def key(self) -> ReplicaKey:
@@ -216,7 +218,7 @@ class SimulatedNode:
                     self.incarnation,
                     at,
                 )
-            case SendRequest() | Answer() | AnswerFetch() | AnswerFetchSnapshot():
+            case SendToPeer() | Answer() | AnswerFetch() | AnswerFetchSnapshot():
                 laws.told(self.seat, effect, member, log)
                 self._tell(effect)
             case SaveElection(election):
@@ -232,6 +234,8 @@ class SimulatedNode:
             case QuorumCommitted(high_watermark):
                 laws.committed_by(self.seat, high_watermark, member, cluster.disks)
                 self._apply(high_watermark)
+            case VotersChanged():
+                self.voters_since = cluster.time
             case RoleChanged():
                 laws.changed_role(self.seat, effect, member, log)
                 self.followed = {}
@@ -254,10 +258,10 @@ class SimulatedNode:
             case _:
                 pass
 
-    def _tell(self, effect: SendRequest | Answer | AnswerFetch | AnswerFetchSnapshot) -> None:
+    def _tell(self, effect: SendToPeer | Answer | AnswerFetch | AnswerFetchSnapshot) -> None:
         cluster, log = self.cluster, self.log
         match effect:
-            case SendRequest():
+            case SendToPeer():
                 cluster.network.request(self, effect)
             case Answer(token, message):
                 cluster.network.answer(self, token, message)
@@ -350,13 +354,13 @@ class SimulatedNetwork:
                 delay = random.expovariate(1 / 0.5)
             cluster.later(delay, deliver, *what)
 
-    def request(self, node: SimulatedNode, send: SendRequest) -> None:
+    def request(self, node: SimulatedNode, send: SendToPeer) -> None:
         """Carry a request to where it is addressed."""
         target = int(send.peer.host[1:])
         self._carry(node.node_id, target, self._deliver, node, node.incarnation, send, target)
 
     def _deliver(
-        self, source: SimulatedNode, incarnation: int, send: SendRequest, target: int
+        self, source: SimulatedNode, incarnation: int, send: SendToPeer, target: int
     ) -> None:
         node = self._cluster.nodes[target]
         back = (source, incarnation, send.request_id, node)

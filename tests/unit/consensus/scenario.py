@@ -56,7 +56,7 @@ class Scenario:
         self.log = MemoryQuorumLog()
         self.time = 10.0
         self.timer: float | None = None
-        self.sent: dict[int, wanted.SendRequest] = {}
+        self.sent: dict[int, wanted.SendToPeer] = {}
         self.member: QuorumMember | None = None
         self.settings = QuorumSettings(CLUSTER)
         self.requests = 0
@@ -168,7 +168,7 @@ class Scenario:
 
     # Answers to what was sent last to a node.
 
-    def _sent_to(self, node: str) -> wanted.SendRequest:
+    def _sent_to(self, node: str) -> wanted.SendToPeer:
         return [each for each in self.sent.values() if each.peer.node_id == int(node)][-1]
 
     def _view(self, leader: str, epoch: str) -> LeaderView:
@@ -280,7 +280,7 @@ class Scenario:
             case wanted.WriteSnapshotPiece(snapshot_id, position, data):
                 self.log.write_piece(snapshot_id, position, data)
                 return f"write: {len(data)} bytes of {snapshot_id.file_name} at {position}"
-            case wanted.SendRequest(request_id, peer, message, _):
+            case wanted.SendToPeer(request_id, peer, message, _):
                 self.sent[request_id] = effect
                 return f"send to {peer.node_id}: {_told(message)}"
             case wanted.Answer(_, message):

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 from zlib import crc32
 
-from moldau.consensus.effects import QuorumEffect, RoleChanged, SendRequest
+from moldau.consensus.effects import QuorumEffect, RoleChanged, SendToPeer
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum import majority
 from moldau.consensus.quorum_state import Election
@@ -90,7 +90,7 @@ class QuorumLaws:
                 f"{seat} tells {type(effect).__name__} as {member.election}, but {log.election}"
                 " is saved",
             )
-        if isinstance(effect, SendRequest) and isinstance(effect.message, FetchRequest):
+        if isinstance(effect, SendToPeer) and isinstance(effect.message, FetchRequest):
             offset = effect.message.topics[0].partitions[0].fetch_offset
             if offset > log.synced_end:
                 raise LawViolation(
