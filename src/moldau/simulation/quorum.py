@@ -122,12 +122,19 @@ class SimulatedQuorum(QuorumWorld):
     def _cut(self) -> None:
         if self._is_healed:
             return
-        kind = self.random.randrange(4)
+        kind = self.random.randrange(5)
         ids = list(self.nodes)
         victim = self._pick().node_id
         cuts = self.network.cuts
         cuts.clear()
         if kind == 0:  # all is well for a while
+            return
+        if kind == 4:  # two of them, and the others
+            pair = (victim, self.random.choice(ids))
+            for one in pair:
+                for other in ids:
+                    if other not in pair:
+                        cuts.update([(one, other), (other, one)])
             return
         for other in ids:
             if other == victim:
@@ -194,6 +201,10 @@ class SimulatedQuorum(QuorumWorld):
             return
         if self.random.random() < 0.5 and len(voters) > 1:
             gone = self.random.choice(voters)
+            if len(voters) == 2 and gone.node_id == node.node_id:
+                # As with Kafka, the one that is left may wait for the removed one for ever: with
+                # the shorter log it gets no vote, and the other believes that it has none.
+                return
             request: AddRaftVoterRequest | RemoveRaftVoterRequest = RemoveRaftVoterRequest(
                 cluster_id=CLUSTER_ID,
                 voter_id=gone.node_id,
