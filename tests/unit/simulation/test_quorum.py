@@ -13,17 +13,17 @@ FIXED = QuorumFaults(crash_every=8, cut_every=6, lost=0.02, stall=0.02, stop_eve
 @pytest.mark.parametrize("voters", range(1, 8))
 def test_a_quorum_of_fixed_voters(voters: int) -> None:
     shape = QuorumShape(voters, observers=1, kraft_version=voters % 2, faults=FIXED)
-    cluster = simulate(voters, shape, 20)
+    cluster = simulate(voters, shape, 10)
     assert cluster.laws.counts["leaders"] > 0
     assert cluster.laws.committed_end > 0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_quorum_under_all_faults(seed: int) -> None:
     random = Random(seed)
     voters = random.choice([2, 3, 3, 4, 5, 5, 7])
     shape = QuorumShape(voters, random.randrange(3), kraft_version=int(random.random() < 0.8))
-    simulate(seed, swarm(random, shape), 20)
+    simulate(seed, swarm(random, shape), 10)
 
 
 def test_a_seed_replays() -> None:
@@ -34,6 +34,7 @@ def test_a_seed_replays() -> None:
     assert first.events == second.events
 
 
+@pytest.mark.long
 def test_what_a_run_takes_the_quorum_through() -> None:
     """The faults reach snapshots, truncations, removed leaders and nodes that lost their disk."""
     counts = sum(
