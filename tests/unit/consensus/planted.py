@@ -1,4 +1,4 @@
-"""Bugs planted in the quorum's machine, each one that others have had; CLUSTER.md names issues."""
+"""Bugs planted in the quorum's machine, such as others have had; numbers are Kafka's issues."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from moldau.consensus.elections import Elections
 from moldau.consensus.following import Following
 from moldau.consensus.leadership import Leadership
 from moldau.consensus.quorum import CheckQuorum, end_of_majority
-from moldau.consensus.requests import Requests
 from moldau.consensus.roles import Candidate, Resigned
 from moldau.consensus.standing import Standing
 from moldau.consensus.voter_changes import VoterChanges
@@ -136,15 +135,6 @@ def quorum_unchecked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CheckQuorum, "note", nothing)
 
 
-def one_follower_is_enough(patch: pytest.MonkeyPatch) -> None:
-    """As KAFKA-16531: fewer than a majority keep a leader leading."""
-
-    def note(self, voter_id, voter_ids, local_id, now):
-        self.deadline = now + self._timeout
-
-    patch.setattr(CheckQuorum, "note", note)
-
-
 def truncated_too_far(patch: pytest.MonkeyPatch) -> None:
     def truncate(self, epoch, end_offset):
         self._standing.truncate(self._standing.log.start_offset)
@@ -184,28 +174,6 @@ def minority_elects(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def answers_of_yesterday(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-14617: an answer acts although nothing is outstanding any more."""
-    sent = {}
-    send = Requests.send
-
-    def remember(self, peer, message, now):
-        effect = send(self, peer, message, now)
-        sent[id(self), effect.request_id] = next(
-            each for each in self._outstanding.values() if each.id == effect.request_id
-        )
-        return effect
-
-    take = Requests.take
-    patch.setattr(Requests, "send", remember)
-    patch.setattr(
-        Requests,
-        "take",
-        lambda self, request_id: take(self, request_id) or sent.get((id(self), request_id)),
-    )
-    patch.setattr(Following, "_is_asked_still", always)
-
-
 def observers_stand(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-17067."""
 
@@ -230,12 +198,10 @@ PLANTS: dict[str, Plant] = {
         fetch_before_sync,
         removed_leader_stays,
         quorum_unchecked,
-        one_follower_is_enough,
         truncated_too_far,
         observers_count,
         epoch_of_the_loser,
         minority_elects,
-        answers_of_yesterday,
         observers_stand,
     )
 }
