@@ -52,6 +52,7 @@ SHARED_NAMES: Final = {
     "LogDirectory": USERS,
     "Node": USERS,
     "Partition": USERS,
+    "Follower": "the quorum's role has Kafka's name; a view follows a topic",
     "Topic": USERS,
     "Broker": "tests have one by this name, with a whole broker behind it",
     "Buffer": "the same three types: declared messages take it from where they take their fields",

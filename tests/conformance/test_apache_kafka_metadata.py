@@ -13,6 +13,7 @@ from moldau.controller import commands
 from moldau.controller.commands import BrokerHeartbeat, CreateTopics
 from moldau.controller.controller import Controller
 from moldau.coordination.command import Command
+from moldau.kernel.snapshot_id import find_snapshot_id
 from moldau.kernel.uuid_text import uuid_from_text
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import BOOTSTRAP_FILE, bootstrap_records
@@ -20,7 +21,7 @@ from moldau.metadata.brokers import UNFENCE
 from moldau.metadata.configs import Resource, ResourceType
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.record_frame import decode_record
-from moldau.metadata.snapshot import find_snapshot_id, read_snapshot
+from moldau.metadata.snapshot import read_snapshot
 from moldau.protocol.messages import incremental_alter_configs
 from moldau.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
-from moldau.consensus.events import AppendBatch, Propose, QuorumEffect, SaveElection, Start, Synced
+from moldau.consensus.effects import AppendBatches, QuorumEffect, SaveElection
+from moldau.consensus.events import Propose, Start, Synced
 from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum_state import QUORUM_STATE_FILE, Election, render_quorum_state
+from moldau.consensus.settings import QuorumSettings
 from moldau.consensus.voters import IN_SNAPSHOT, Voter, VoterHistory, VoterListener, voters_record
-from moldau.kernel.ids import LeaderEpoch, Offset, TopicId
+from moldau.kernel.ids import TopicId
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.log.identity import MetaProperties, render_meta_properties, render_partition_metadata
 from moldau.metadata.batches import encode_records, replayable
 from moldau.metadata.bootstrap import (
     BOOTSTRAP_FILE,
-    FIRST_SNAPSHOT,
     bootstrap_file,
     bootstrap_records,
     first_snapshot,
@@ -24,6 +26,7 @@ from moldau.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from moldau.protocol.stored.cluster_metadata import BeginTransactionRecord
+from moldau.simulation.quorum_log import MemoryQuorumLog
 from tests.conformance.apache_kafka import CLUSTER_ID, ApacheKafka
 from tests.unit.controller.cluster import NOW, TestCluster, directory_of
 from tests.unit.controller.test_configs import CLICKS, SET, change
@@ -32,24 +35,27 @@ LEVEL = 30
 METADATA_TOPIC_ID = TopicId(bytes(15) + b"\x01")
 
 
-class FileLog:
+class FileLog(MemoryQuorumLog):
     """The metadata log as one plain segment in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.folder = folder
         self.segment = folder / "00000000000000000000.log"
-        self.end_offset = Offset(0)
-        self.last_epoch = LeaderEpoch(0)
 
     def perform(self, effects: list[QuorumEffect]) -> None:
         for effect in effects:
             match effect:
                 case SaveElection(election):
                     self.save(election)
-                case AppendBatch(data, _, end_offset):
+                case AppendBatches(data):
                     with self.segment.open("ab") as segment:
                         segment.write(data)
-                    self.end_offset = end_offset
+                    self.append(data)
+                    self.begin_sync()
+                    self.end_sync()
+                case _:
+                    pass
 
     def save(self, election: Election) -> None:
         data = render_quorum_state(election, kraft_version=1)
@@ -75,7 +81,8 @@ def write_directory(data: Path) -> TestCluster:
     history = VoterHistory()
     for value in read_snapshot(snapshot).control:
         history.replay(value, IN_SNAPSHOT)
-    member = QuorumMember(voter, history, log, None)
+    settings = QuorumSettings(CLUSTER_ID)
+    member = QuorumMember(voter, settings, history, log, None, lambda: 0.5)
     log.perform(member.handle(Start(), NOW))
     # Broker epochs are offsets, so what the cluster counts begins where the quorum has begun.
     cluster = TestCluster(level=LEVEL, records_max=20, first_offset=log.end_offset)

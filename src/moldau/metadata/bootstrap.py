@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.metadata.features import (
     METADATA_VERSION,
     TRANSACTIONS,
     default_levels,
     feature_records,
 )
-from moldau.metadata.snapshot import SnapshotId, write_snapshot
+from moldau.metadata.snapshot import write_snapshot
 from moldau.protocol.schema import Message
 from moldau.protocol.stored.cluster_metadata import (
     BeginTransactionRecord,
@@ -21,9 +21,6 @@ from moldau.protocol.stored.control_records import KRaftVersionRecord, VotersRec
 
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
 """In the log directory: the first records of a cluster that has no log yet."""
-
-FIRST_SNAPSHOT: Final = SnapshotId(Offset(0), LeaderEpoch(0))
-"""In the directory of the metadata log: the first voters, where the quorum can change."""
 
 
 def bootstrap_records(level: int) -> list[Message]:

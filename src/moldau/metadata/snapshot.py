@@ -1,13 +1,11 @@
 """Snapshot files: the records of an image between a header and a footer."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from moldau._native.records import Record, read_batches
 from moldau.kernel.errors import InvalidRecordError
-from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.metadata.batches import RECORDS_PER_BATCH_MAX, decode_batch, encode_records
 from moldau.protocol.schema import Buffer, Message
 from moldau.protocol.stored.control_records import (
@@ -18,30 +16,6 @@ from moldau.protocol.stored.control_records import (
 )
 from moldau.records.batch import build_batch, read_records
 from moldau.records.control import QuorumValue, build_quorum_batch, read_control_record
-
-SUFFIX: Final = ".checkpoint"
-
-_NAME: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
-
-
-class SnapshotId(NamedTuple):
-    """Which log a snapshot replaces: everything below an offset, the last of it in an epoch."""
-
-    end_offset: Offset
-    epoch: LeaderEpoch
-
-    @property
-    def file_name(self) -> str:
-        """The name of the snapshot's file in the directory of the metadata log."""
-        return f"{self.end_offset:020}-{self.epoch:010}{SUFFIX}"
-
-
-def find_snapshot_id(file_name: str) -> SnapshotId | None:
-    """Return the id in the name of a finished snapshot's file."""
-    match = _NAME.fullmatch(file_name)
-    if match is None:
-        return None
-    return SnapshotId(Offset(int(match[1])), LeaderEpoch(int(match[2])))
 
 
 class Snapshot(NamedTuple):

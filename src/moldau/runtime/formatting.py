@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from moldau.consensus.voters import Voter, VoterListener, voters_record
 from moldau.kernel.disk import Disk, DiskError
 from moldau.kernel.ids import TopicId
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.kernel.uuid_text import uuid_to_text
 from moldau.log.errors import DirectoryRefusedError, MalformedFileError
 from moldau.log.identity import (
@@ -20,7 +21,6 @@ from moldau.log.identity import (
 from moldau.log.segment_scan import read_whole
 from moldau.metadata.bootstrap import (
     BOOTSTRAP_FILE,
-    FIRST_SNAPSHOT,
     bootstrap_file,
     bootstrap_records,
     first_snapshot,

@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from moldau.consensus.errors import UnsupportedQuorumError
 from moldau.consensus.member import QuorumMember
-from moldau.consensus.voters import VoterHistory
+from moldau.consensus.settings import QuorumSettings
+from moldau.consensus.voters import Voter, VoterHistory, is_voter
 from moldau.controller.commands import Activate
 from moldau.controller.config_rules import SettingRules
 from moldau.controller.controller import Controller
@@ -15,6 +17,7 @@ from moldau.log.config import Durability
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.settings.effective import BrokerLayers
+from moldau.metadata.settings.listeners import controller_listener_of
 from moldau.runtime.controller_host import ControllerHost
 from moldau.runtime.environment import NodeEnvironment, StoredDisk
 from moldau.runtime.formatting import Prepared, level_of, local_voter
@@ -46,7 +49,15 @@ class MetadataHost:
         self._failed = failed
         in_memory = settings.durability == Durability.MEMORY.value
         voter = local_voter(settings, prepared.metadata_directory_id)
-        member = QuorumMember(voter, loaded.history, log, log.load_election())
+        _refuse_peers(voter, loaded.history)
+
+        def chance() -> float:
+            return int.from_bytes(environment.entropy(4)) / 2**32
+
+        quorum_settings = QuorumSettings(prepared.cluster_id, controller_listener_of(settings).name)
+        member = QuorumMember(
+            voter, quorum_settings, loaded.history, log, log.load_election(), chance
+        )
         self.quorum = QuorumHost(member, log, self, environment, in_memory=in_memory)
         self.rules = SettingRules(BrokerLayers())
         controller_settings = controller_settings_of(settings, prepared.cluster_id)
@@ -135,3 +146,14 @@ class MetadataHost:
         await asyncio.gather(*self._pruning, return_exceptions=True)
         self.snapshots.close()
         self.quorum.close()
+
+
+def _refuse_peers(local: Voter, history: VoterHistory) -> None:
+    """Check that this node decides alone: there are no links to other voters."""
+    voters = history.voters
+    if len(voters) != 1 or not is_voter(voters, local.key):
+        names = ", ".join(str(voter.node_id) for voter in voters) or "nobody"
+        raise UnsupportedQuorumError(
+            f"the quorum's voters are {names}; node {local.node_id} with its directory"
+            " is not the only one, and cannot lead alone"
+        )

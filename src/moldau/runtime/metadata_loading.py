@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from moldau._native.records import Batch, read_batches
-from moldau.consensus.voters import IN_SNAPSHOT, VoterHistory
+from moldau.consensus.voters import VoterHistory
 from moldau.kernel.ids import Offset
 from moldau.metadata.batches import decode_batch
 from moldau.metadata.bootstrap import BOOTSTRAP_FILE, bootstrap_records
@@ -38,7 +38,7 @@ async def load_metadata(log: MetadataLog, history: VoterHistory) -> LoadedMetada
         start = latest.id.end_offset
         snapshot = read_snapshot(log.waiting.read(latest.path, 0, latest.size))
         for value in snapshot.control:
-            history.replay(value, IN_SNAPSHOT)
+            history.replay(value, start - 1)
         for number, record in enumerate(snapshot.records):
             loaded.image.replay(record)
             if number % 1000 == 0:

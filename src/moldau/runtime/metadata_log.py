@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from moldau._native.records import read_batches
 from moldau.consensus.errors import UnsupportedQuorumError
+from moldau.consensus.events import EndOfEpoch
 from moldau.consensus.quorum_state import (
     QUORUM_STATE_FILE,
     Election,
@@ -15,6 +16,7 @@ from moldau.consensus.quorum_state import (
 from moldau.kernel.clock import Instant
 from moldau.kernel.disk import Disk, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SUFFIX, SnapshotId, find_snapshot_id
 from moldau.log.config import Durability, LogConfig
 from moldau.log.errors import CorruptLogError
 from moldau.log.extents import Isolation
@@ -23,7 +25,6 @@ from moldau.log.partition import PartitionLog
 from moldau.log.recovery import recover_log
 from moldau.log.segment_scan import read_whole
 from moldau.log.state import Notice, SegmentMaker
-from moldau.metadata.snapshot import SUFFIX, SnapshotId, find_snapshot_id
 from moldau.runtime.formatting import METADATA_FOLDER
 
 PART = ".part"
@@ -76,6 +77,52 @@ class MetadataLog:
         return self.log.log_end
 
     @property
+    def start_offset(self) -> Offset:
+        """The offset of the first record."""
+        return self.log.log_start
+
+    @property
+    def synced_end(self) -> Offset:
+        """The end of what a crash keeps."""
+        return self.log.durable_offset
+
+    def end_of_epoch(self, epoch: LeaderEpoch) -> EndOfEpoch:
+        """Return the end of the last epoch up to this one."""
+        if epoch >= self.last_epoch:
+            return EndOfEpoch(self.last_epoch, self.end_offset)
+        found = self.log.end_offset_for(epoch)
+        earliest = self.earliest_snapshot
+        if earliest is not None and found.end_offset == earliest.end_offset:
+            # Its records are gone, and the snapshot stands for them.
+            return EndOfEpoch(earliest.epoch, earliest.end_offset)
+        return EndOfEpoch(found.epoch, found.end_offset)
+
+    def epoch_at(self, end_offset: Offset) -> LeaderEpoch:
+        """Return the epoch of the record in front of this offset; 0 at the very start."""
+        found = self.log.find_epoch_of(Offset(end_offset - 1)) if end_offset else None
+        if found is not None:
+            return found
+        earliest = self.earliest_snapshot
+        return LeaderEpoch(0) if earliest is None else earliest.epoch
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        """The one that ends last."""
+        return self.snapshots[-1].id if self.snapshots else None
+
+    @property
+    def earliest_snapshot(self) -> SnapshotId | None:
+        """The one that ends first."""
+        return self.snapshots[0].id if self.snapshots else None
+
+    def find_snapshot_size(self, snapshot_id: SnapshotId) -> int | None:
+        """Return how many bytes a snapshot has, None if there is no such snapshot."""
+        for snapshot in self.snapshots:
+            if snapshot.id == snapshot_id:
+                return snapshot.size
+        return None
+
+    @property
     def last_epoch(self) -> LeaderEpoch:
         """The epoch of the last record, or of the latest snapshot if there is none."""
         if self.log.latest_epoch is not None:
@@ -120,9 +167,11 @@ class MetadataLog:
             segment.move_to(disk, self._maker.cache)
         self._maker.disk = disk
 
-    def save_election(self, election: Election, *, kraft_version: int, voter_id: int) -> None:
+    def save_election(
+        self, election: Election, *, kraft_version: int, voter_ids: tuple[int, ...]
+    ) -> None:
         """Make an election durable; blocks."""
-        data = render_quorum_state(election, kraft_version=kraft_version, voter_ids=(voter_id,))
+        data = render_quorum_state(election, kraft_version=kraft_version, voter_ids=voter_ids)
         self.waiting.replace(f"{METADATA_FOLDER}/{QUORUM_STATE_FILE}", data)
 
 

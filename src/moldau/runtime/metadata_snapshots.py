@@ -10,9 +10,10 @@ from moldau.consensus.member import QuorumMember
 from moldau.consensus.voters import voters_record
 from moldau.kernel.disk import DiskError, DiskMissingError
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import SnapshotId
 from moldau.metadata.image import ClusterImage
 from moldau.metadata.settings.broker import BrokerSettings
-from moldau.metadata.snapshot import SnapshotId, write_snapshot
+from moldau.metadata.snapshot import write_snapshot
 from moldau.protocol.stored.control_records import KRaftVersionRecord, VotersRecord
 from moldau.runtime.environment import NodeEnvironment
 from moldau.runtime.formatting import METADATA_FOLDER
@@ -97,7 +98,7 @@ class MetadataSnapshots:
             epoch=epoch,
             last_log_timestamp=self._log.last_timestamp,
             timestamp=now_ms,
-            control=_control(self._quorum.member),
+            control=_control(self._quorum.member, end_offset),
         )
         disk = self._log.waiting
         with suppress(DiskMissingError):
@@ -151,11 +152,12 @@ class MetadataSnapshots:
         self._threads.close()
 
 
-def _control(member: QuorumMember) -> list[KRaftVersionRecord | VotersRecord]:
-    if member.kraft_version == 0:
+def _control(member: QuorumMember, end_offset: Offset) -> list[KRaftVersionRecord | VotersRecord]:
+    counted = member.voters_at(end_offset)
+    if counted.kraft_version == 0:
         return []
-    version = KRaftVersionRecord(kraft_version=member.kraft_version)
-    return [version, voters_record((member.voter,))]
+    version = KRaftVersionRecord(kraft_version=counted.kraft_version)
+    return [version, voters_record(counted.voters)]
 
 
 def _publish(log: MetadataLog, path: str) -> None:

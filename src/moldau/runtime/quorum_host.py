@@ -4,16 +4,21 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from moldau.consensus.events import (
-    AppendBatch,
+from moldau.consensus.effects import (
+    AppendBatches,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
-    Propose,
     QuorumCommitted,
     QuorumEffect,
-    QuorumEvent,
+    RoleChanged,
     SaveElection,
+    Stopped,
+    VotersChanged,
+)
+from moldau.consensus.events import (
+    Propose,
+    QuorumEvent,
     SnapshotWritten,
     Start,
     Stop,
@@ -120,10 +125,10 @@ class QuorumHost:
                 self.log.save_election(
                     election,
                     kraft_version=member.kraft_version,
-                    voter_id=member.voter.node_id,
+                    voter_ids=tuple(voter.node_id for voter in member.voters),
                 )
-            case AppendBatch(data):
-                return self._append(data)
+            case AppendBatches(data):
+                return self._append(bytes(data))
             case LeaderChanged(leader_id):
                 self.leader_id = leader_id
             case QuorumCommitted(high_watermark):
@@ -133,6 +138,10 @@ class QuorumHost:
                 self._listener.log_start_may_move(to)
             case ProposalRefused():
                 return False
+            case RoleChanged() | VotersChanged() | Stopped():
+                pass
+            case _:
+                raise AssertionError(f"the only voter has no peers for {type(effect).__name__}")
         return True
 
     def _append(self, data: bytes) -> bool:

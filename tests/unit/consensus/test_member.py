@@ -1,22 +1,24 @@
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from moldau._native.records import read_batches
-from moldau.consensus.errors import UnsupportedQuorumError
-from moldau.consensus.events import (
-    AppendBatch,
+from moldau.consensus.effects import (
+    AppendBatches,
     LeaderChanged,
     MoveLogStart,
     ProposalRefused,
-    Propose,
     QuorumCommitted,
     QuorumEffect,
-    QuorumEvent,
+    RoleChanged,
     SaveElection,
+    Stopped,
+    VotersChanged,
+)
+from moldau.consensus.errors import UnsupportedQuorumError
+from moldau.consensus.events import (
+    Propose,
+    QuorumEvent,
     SnapshotWritten,
     Start,
     Stop,
@@ -24,70 +26,57 @@ from moldau.consensus.events import (
     Synced,
     UpgradeKraftVersion,
 )
-from moldau.consensus.member import Leader, QuorumMember, Resigned
+from moldau.consensus.member import QuorumMember
 from moldau.consensus.quorum_state import Election
-from moldau.consensus.voters import IN_SNAPSHOT, Voter, VoterHistory, VoterListener, voters_record
+from moldau.consensus.roles import Leader, Resigned
+from moldau.consensus.settings import QuorumSettings
+from moldau.consensus.voters import Voter, VoterHistory, VoterListener, voters_record
 from moldau.kernel.clock import Instant
 from moldau.kernel.ids import LeaderEpoch, Offset
 from moldau.protocol.stored.control_records import KRaftVersionRecord, VotersRecord
 from moldau.records.batch import read_records
-from moldau.records.control import ControlType, read_control_record
+from moldau.records.control import ControlType, build_quorum_batch, read_control_record
+from moldau.simulation.quorum_log import MemoryQuorumLog, formatted
 
 NOW = Instant(monotonic=5.0, wall_ms=1_700_000_000_000)
 LOCAL = Voter(1, bytes(range(16)), (VoterListener("CONTROLLER", "localhost", 9093),))
+SETTINGS = QuorumSettings("cluster")
 
 
-@dataclass
-class MemoryLog:
-    """A log and an election file that a crash cuts back to what was synced."""
-
-    batches: list[tuple[int, int, int, bytes]] = field(default_factory=list)
-    synced: int = 0
-    election: Election | None = None
-
-    @property
-    def end_offset(self) -> Offset:
-        return Offset(self.batches[-1][1] if self.batches else 0)
-
-    @property
-    def last_epoch(self) -> LeaderEpoch:
-        return LeaderEpoch(self.batches[-1][2] if self.batches else 0)
-
-    def perform(self, effects: list[QuorumEffect]) -> None:
-        for effect in effects:
-            match effect:
-                case SaveElection(election):
-                    assert self.election is None or election.epoch >= self.election.epoch
-                    self.election = election
-                case AppendBatch(data, base_offset, end_offset):
-                    [batch] = read_batches(data)
-                    assert base_offset == self.end_offset == batch.base_offset
-                    assert end_offset == batch.last_offset + 1
-                    assert batch.leader_epoch >= self.last_epoch
-                    self.batches.append((base_offset, end_offset, batch.leader_epoch, data))
-
-    def crash(self) -> None:
-        self.batches = [batch for batch in self.batches if batch[1] <= self.synced]
-
-    def history(self) -> VoterHistory:
-        """Load the voters, as from a formatted directory."""
-        history = VoterHistory()
-        history.replay(KRaftVersionRecord(kraft_version=1), IN_SNAPSHOT)
-        history.replay(voters_record((LOCAL,)), IN_SNAPSHOT)
-        for *_, data in self.batches:
-            [batch] = read_batches(data)
-            if batch.is_control:
-                for record in read_records(data, batch):
-                    value = read_control_record(record).value
-                    assert value is not None
-                    history.replay(value, record.offset)  # type: ignore[arg-type]
-        return history
+def member_of(
+    log: MemoryQuorumLog, local: Voter = LOCAL, history: VoterHistory | None = None
+) -> QuorumMember:
+    history = log.load_history(()) if history is None else history
+    return QuorumMember(local, SETTINGS, history, log, log.election, lambda: 0.5)
 
 
-def started(log: MemoryLog, local: Voter = LOCAL) -> QuorumMember:
-    member = QuorumMember(local, log.history(), log, log.election)
-    log.perform(member.handle(Start(), NOW))
+def perform(log: MemoryQuorumLog, effects: list[QuorumEffect]) -> None:
+    for effect in effects:
+        match effect:
+            case SaveElection(election):
+                log.election = election
+            case AppendBatches(data, base_offset, end_offset):
+                assert base_offset == log.end_offset
+                log.append(data)
+                assert end_offset == log.end_offset
+            case _:
+                pass
+
+
+def started(log: MemoryQuorumLog, local: Voter = LOCAL) -> QuorumMember:
+    member = member_of(log, local)
+    perform(log, member.handle(Start(), NOW))
     return member
+
+
+def synced(member: QuorumMember, log: MemoryQuorumLog, end: int) -> list[QuorumEffect]:
+    log.synced_end = Offset(end)
+    return member.handle(Synced(Offset(end)), NOW)
+
+
+def told(effects: list[QuorumEffect]) -> list[QuorumEffect]:
+    """Leave out what is for logs and metrics alone."""
+    return [each for each in effects if not isinstance(each, RoleChanged | VotersChanged)]
 
 
 def control_types(data: bytes) -> list[int]:
@@ -97,61 +86,62 @@ def control_types(data: bytes) -> list[int]:
 
 
 def test_the_first_start() -> None:
-    log = MemoryLog()
-    member = QuorumMember(LOCAL, log.history(), log, None)
-    effects = member.handle(Start(), NOW)
+    log = formatted((LOCAL,))
+    member = member_of(log)
+    effects = told(member.handle(Start(), NOW))
     saved, changed, appended = effects
     assert saved == SaveElection(Election(1, leader_id=1))
     assert changed == LeaderChanged(1, LeaderEpoch(1))
-    assert isinstance(appended, AppendBatch)
+    assert isinstance(appended, AppendBatches)
     # As Kafka: the voters were only in a snapshot so far.
-    assert control_types(appended.data) == [
+    assert control_types(bytes(appended.data)) == [
         ControlType.LEADER_CHANGE,
         ControlType.KRAFT_VERSION,
         ControlType.KRAFT_VOTERS,
     ]
-    assert member.role == Leader(LeaderEpoch(1), Offset(0))
+    assert isinstance(member.role, Leader)
     assert member.high_watermark is None
-    log.perform(effects)
-    assert member.handle(Synced(Offset(3)), NOW) == [QuorumCommitted(Offset(3))]
-    assert member.handle(Synced(Offset(3)), NOW) == []
-    assert member.handle(Synced(Offset(2)), NOW) == []
+    perform(log, effects)
+    assert synced(member, log, 3) == [QuorumCommitted(Offset(3))]
+    assert synced(member, log, 3) == []
 
 
 def test_the_next_start_has_a_new_epoch() -> None:
-    log = MemoryLog()
+    log = formatted((LOCAL,))
     started(log)
     member = started(log)
-    assert member.role == Leader(LeaderEpoch(2), Offset(3))
-    assert control_types(log.batches[-1][3]) == [ControlType.LEADER_CHANGE]
+    assert isinstance(member.role, Leader)
+    assert (member.role.epoch, member.role.epoch_start) == (2, 3)
+    assert control_types(log.batches[-1].data) == [ControlType.LEADER_CHANGE]
     # Nothing of its own epoch is on disk yet.
-    assert member.handle(Synced(Offset(3)), NOW) == []
-    assert member.handle(Synced(Offset(4)), NOW) == [QuorumCommitted(Offset(4))]
+    assert synced(member, log, 3) == []
+    assert synced(member, log, 4) == [QuorumCommitted(Offset(4))]
 
 
 @pytest.mark.parametrize(("saved", "written", "epoch"), [(7, 3, 8), (3, 7, 8), (None, 7, 8)])
 def test_the_epoch_is_beyond_all_that_was_seen(saved: int | None, written: int, epoch: int) -> None:
-    log = MemoryLog([(0, 1, written, b"")], election=None if saved is None else Election(saved))
-    member = QuorumMember(LOCAL, MemoryLog().history(), log, log.election)
-    member.handle(Start(), NOW)
-    assert member.role == Leader(LeaderEpoch(epoch), Offset(1))
+    log = formatted((LOCAL,))
+    values = [KRaftVersionRecord(kraft_version=1)]
+    log.append(build_quorum_batch(values, timestamp=0, base_offset=0, leader_epoch=written))
+    log.election = None if saved is None else Election(saved)
+    assert started(log).role.epoch == epoch
 
 
 def test_a_new_address_is_written() -> None:
-    log = MemoryLog()
+    log = formatted((LOCAL,))
     started(log)
     moved = replace(LOCAL, listeners=(VoterListener("CONTROLLER", "localhost", 9999),))
     member = started(log, moved)
-    assert control_types(log.batches[-1][3])[-1] == ControlType.KRAFT_VOTERS
-    assert member.voter == moved
-    assert log.history().voters == (moved,)
+    assert control_types(log.batches[-1].data)[-1] == ControlType.KRAFT_VOTERS
+    assert member.voters == (moved,)
+    assert log.load_history(()).voters == (moved,)
 
 
 def test_proposals() -> None:
-    log = MemoryLog()
+    log = formatted((LOCAL,))
     member = started(log)
     [appended] = member.handle(Propose([b"one", b"two"]), NOW)
-    assert isinstance(appended, AppendBatch)
+    assert isinstance(appended, AppendBatches)
     assert (appended.base_offset, appended.end_offset) == (3, 5)
     [batch] = read_batches(appended.data)
     assert (batch.leader_epoch, batch.is_control) == (1, False)
@@ -163,22 +153,22 @@ def test_proposals() -> None:
 
 
 def test_snapshots_move_the_start_of_the_log() -> None:
-    log = MemoryLog()
+    log = formatted((LOCAL,))
     member = started(log)
     with pytest.raises(AssertionError, match="committed"):
         member.handle(SnapshotWritten(Offset(3)), NOW)
-    member.handle(Synced(Offset(3)), NOW)
+    synced(member, log, 3)
     assert member.handle(SnapshotWritten(Offset(2)), NOW) == [MoveLogStart(Offset(2))]
     with pytest.raises(AssertionError, match="committed"):
         member.handle(SnapshotWritten(Offset(4)), NOW)
 
 
-@pytest.mark.parametrize("end", [Stop(), StorageFailed()])
-def test_a_leader_resigns_for_good(end: QuorumEvent) -> None:
-    log = MemoryLog()
+@pytest.mark.parametrize(("end", "last"), [(Stop(), [Stopped()]), (StorageFailed(), [])])
+def test_a_leader_resigns_for_good(end: QuorumEvent, last: list[QuorumEffect]) -> None:
+    log = formatted((LOCAL,))
     member = started(log)
-    assert member.handle(end, NOW) == [LeaderChanged(None, LeaderEpoch(1))]
-    assert member.role == Resigned(LeaderEpoch(1))
+    assert told(member.handle(end, NOW)) == [LeaderChanged(None, LeaderEpoch(1)), *last]
+    assert isinstance(member.role, Resigned)
     assert member.handle(Propose([b"x"]), NOW) == [ProposalRefused()]
     assert member.handle(UpgradeKraftVersion(), NOW) == [ProposalRefused()]
     for event in (Synced(Offset(3)), SnapshotWritten(Offset(0)), Stop(), StorageFailed()):
@@ -188,41 +178,36 @@ def test_a_leader_resigns_for_good(end: QuorumEvent) -> None:
 
 
 def test_before_the_start_nothing_is_taken() -> None:
-    log = MemoryLog()
-    member = QuorumMember(LOCAL, log.history(), log, None)
+    member = member_of(formatted((LOCAL,)))
     assert member.handle(Propose([b"x"]), NOW) == [ProposalRefused()]
-    assert member.handle(Stop(), NOW) == []
 
 
 def test_voters_from_the_settings_are_written_when_asked_for() -> None:
-    log = MemoryLog()
-    static = VoterHistory((Voter(1, bytes(16), LOCAL.listeners),))
-    member = QuorumMember(LOCAL, static, log, None)
-    log.perform(member.handle(Start(), NOW))
+    log = MemoryQuorumLog()
+    member = member_of(log, history=VoterHistory((replace(LOCAL, directory_id=bytes(16)),)))
+    perform(log, member.handle(Start(), NOW))
     assert member.kraft_version == 0
-    assert control_types(log.batches[0][3]) == [ControlType.LEADER_CHANGE]
-    effects = member.handle(UpgradeKraftVersion(), NOW)
-    assert [type(effect) for effect in effects] == [AppendBatch, SaveElection]
-    assert isinstance(effects[0], AppendBatch)
-    assert control_types(effects[0].data) == [ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]
+    assert control_types(log.batches[0].data) == [ControlType.LEADER_CHANGE]
+    effects = told(member.handle(UpgradeKraftVersion(), NOW))
+    # Saved again, because its format goes by the version.
+    assert [type(effect) for effect in effects] == [SaveElection, AppendBatches]
+    assert isinstance(effects[1], AppendBatches)
+    assert control_types(bytes(effects[1].data)) == [
+        ControlType.KRAFT_VERSION,
+        ControlType.KRAFT_VOTERS,
+    ]
+    perform(log, effects)
     assert member.kraft_version == 1
+    assert member.voters == (LOCAL,)
     assert member.handle(UpgradeKraftVersion(), NOW) == []
 
 
-def test_quorums_that_are_not_ours() -> None:
-    log = MemoryLog()
-    other = replace(LOCAL, node_id=2)
-    wiped = replace(LOCAL, directory_id=bytes(16))
-    for voters in ((LOCAL, other), (other,), (wiped,), ()):
-        history = VoterHistory()
-        history.replay(voters_record(voters), IN_SNAPSHOT)
-        with pytest.raises(UnsupportedQuorumError) as caught:
-            QuorumMember(LOCAL, history, log, None)
-        assert "\n" not in str(caught.value)
-    history = log.history()
+def test_a_release_of_the_future() -> None:
+    log = formatted((LOCAL,))
+    history = log.load_history(())
     history.replay(KRaftVersionRecord(kraft_version=2), 5)
     with pytest.raises(UnsupportedQuorumError, match=r"kraft\.version is 2"):
-        QuorumMember(LOCAL, history, log, None)
+        member_of(log, history=history)
 
 
 def test_voters_as_records() -> None:
@@ -231,64 +216,3 @@ def test_voters_as_records() -> None:
     history = VoterHistory()
     history.replay(record, 7)
     assert (history.voters, history.offset) == ((LOCAL,), 7)
-
-
-class Life(RuleBasedStateMachine):
-    """A voter that is started, proposes, syncs, crashes and starts again, in any order."""
-
-    @initialize()
-    def begin(self) -> None:
-        self.log = MemoryLog()
-        self.committed = 0
-        self.names: dict[tuple[int, int], bytes] = {}
-        self.leaders: set[int] = set()
-        self.start()
-
-    def start(self) -> None:
-        self.member = started(self.log)
-        epoch = self.member.role.epoch
-        assert epoch not in self.leaders, "one leader per epoch, also of one node"
-        self.leaders.add(epoch)
-
-    def handle(self, event: QuorumEvent) -> None:
-        effects = self.member.handle(event, NOW)
-        self.log.perform(effects)
-        for effect in effects:
-            if isinstance(effect, QuorumCommitted):
-                assert effect.high_watermark > self.committed
-                assert effect.high_watermark <= self.log.synced
-                self.committed = effect.high_watermark
-
-    @rule(count=st.integers(1, 3), value=st.binary(max_size=3))
-    def propose(self, count: int, value: bytes) -> None:
-        self.handle(Propose([value] * count))
-
-    @rule(share=st.floats(0, 1))
-    def sync(self, share: float) -> None:
-        ends = [end for _, end, _, _ in self.log.batches]
-        self.log.synced = max(self.log.synced, ends[int(share * (len(ends) - 1))])
-        self.handle(Synced(Offset(self.log.synced)))
-
-    @rule(crashes=st.booleans())
-    def restart(self, crashes: bool) -> None:
-        if crashes:
-            self.log.crash()
-        else:
-            self.handle(Stop())
-            self.log.synced = self.log.end_offset
-        self.start()
-
-    @invariant()
-    def one_record_per_offset_and_epoch(self) -> None:
-        for base_offset, _, epoch, data in self.log.batches:
-            assert self.names.setdefault((base_offset, epoch), data) == data
-
-    @invariant()
-    def what_is_committed_stays(self) -> None:
-        assert self.log.end_offset >= self.committed
-
-
-Life.TestCase.settings = settings(
-    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestLife = Life.TestCase

@@ -1,7 +1,6 @@
-from moldau.consensus.events import Start, Synced
+from moldau.consensus.events import Start
 from moldau.consensus.member import QuorumMember
 from moldau.controller.quorum_description import describe_quorum
-from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -9,7 +8,8 @@ from moldau.protocol.messages.describe_quorum import (
     DescribeQuorumRequestTopicData,
     DescribeQuorumResponsePartitionData,
 )
-from tests.unit.consensus.test_member import LOCAL, NOW, MemoryLog
+from moldau.simulation.quorum_log import MemoryQuorumLog, formatted
+from tests.unit.consensus.test_member import LOCAL, NOW, member_of, perform, synced
 
 
 def asked(*names: str) -> DescribeQuorumRequest:
@@ -20,7 +20,7 @@ def asked(*names: str) -> DescribeQuorumRequest:
 
 
 def described(
-    log: MemoryLog, member: QuorumMember, *names: str
+    log: MemoryQuorumLog, member: QuorumMember, *names: str
 ) -> list[DescribeQuorumResponsePartitionData]:
     response = describe_quorum(asked(*names), member, log.end_offset, NOW)
     response.encode(2)
@@ -28,14 +28,14 @@ def described(
 
 
 def test_the_quorum() -> None:
-    log = MemoryLog()
-    member = QuorumMember(LOCAL, log.history(), log, None)
+    log = formatted((LOCAL,))
+    member = member_of(log)
     [early] = described(log, member, "__cluster_metadata")
     assert early.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    log.perform(member.handle(Start(), NOW))
+    perform(log, member.handle(Start(), NOW))
     [starting] = described(log, member, "__cluster_metadata")
     assert (starting.error_code, starting.high_watermark) == (0, -1)
-    member.handle(Synced(Offset(3)), NOW)
+    synced(member, log, 3)
     [leading] = described(log, member, "__cluster_metadata")
     assert (leading.leader_id, leading.leader_epoch, leading.high_watermark) == (1, 1, 3)
     [voter] = leading.current_voters
@@ -44,9 +44,9 @@ def test_the_quorum() -> None:
 
 
 def test_there_is_no_other() -> None:
-    log = MemoryLog()
-    member = QuorumMember(LOCAL, log.history(), log, None)
-    log.perform(member.handle(Start(), NOW))
+    log = formatted((LOCAL,))
+    member = member_of(log)
+    perform(log, member.handle(Start(), NOW))
     assert [each.error_code for each in described(log, member, "clicks")] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]

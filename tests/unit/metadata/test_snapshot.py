@@ -3,20 +3,15 @@ import pytest
 from moldau._native.records import read_batches
 from moldau.kernel.errors import CorruptBatchError, InvalidRecordError
 from moldau.kernel.ids import LeaderEpoch, Offset
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT, SnapshotId, find_snapshot_id
 from moldau.metadata.batches import decode_batch, in_batches, replayable
 from moldau.metadata.bootstrap import (
-    FIRST_SNAPSHOT,
     bootstrap_file,
     bootstrap_records,
     first_records,
     first_snapshot,
 )
-from moldau.metadata.snapshot import (
-    SnapshotId,
-    find_snapshot_id,
-    read_snapshot,
-    write_snapshot,
-)
+from moldau.metadata.snapshot import read_snapshot, write_snapshot
 from moldau.protocol.stored.cluster_metadata import (
     BeginTransactionRecord,
     EndTransactionRecord,

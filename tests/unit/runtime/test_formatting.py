@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from moldau.kernel.snapshot_id import FIRST_SNAPSHOT
 from moldau.log.errors import DirectoryRefusedError
 from moldau.log.identity import META_PROPERTIES, parse_meta_properties
-from moldau.metadata.bootstrap import BOOTSTRAP_FILE, FIRST_SNAPSHOT
+from moldau.metadata.bootstrap import BOOTSTRAP_FILE
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.metadata.snapshot import read_snapshot
 from moldau.protocol.stored.cluster_metadata import FeatureLevelRecord

@@ -19,9 +19,9 @@ from moldau.controller.commands import (
 )
 from moldau.coordination.command import Command
 from moldau.kernel.clock import Instant
+from moldau.kernel.snapshot_id import find_snapshot_id
 from moldau.log.config import Durability, LogConfig
 from moldau.metadata.image import ClusterImage
-from moldau.metadata.snapshot import find_snapshot_id
 from moldau.metadata.topics import Topic
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest

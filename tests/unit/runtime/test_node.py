@@ -19,10 +19,10 @@ from moldau.controller.commands import (
 )
 from moldau.kernel.disk import DiskFailedError
 from moldau.kernel.ids import TopicPartition
+from moldau.kernel.snapshot_id import find_snapshot_id
 from moldau.log.errors import PartitionOfflineError, StorageFullError
 from moldau.metadata import features
 from moldau.metadata.errors import ReplayError
-from moldau.metadata.snapshot import find_snapshot_id
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages import alter_configs
 from moldau.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -112,7 +112,7 @@ def _work(options: argparse.Namespace) -> None:
 
 def _segment_lines(path: Path, options: argparse.Namespace, complaints: list[str]) -> Iterator[str]:
     from moldau.cli.dump.segment import SegmentFile
-    from moldau.metadata.snapshot import find_snapshot_id
+    from moldau.kernel.snapshot_id import find_snapshot_id
 
     if path.suffix == ".log":
         yield f"Log starting offset: {int(path.stem)}"
