@@ -32,7 +32,7 @@ class WorkloadClient(ABC):
         self.name = name
         self.ledger = ledger
         self.random = random
-        self.pause_seconds = 1.5
+        self.pause_seconds = 1.8
         """How long it rests between operations, on average."""
         self.is_ending = False
         """Whether it was asked to end."""
