@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -27,12 +28,14 @@ class WorkloadClient(ABC):
 
     kind: ClassVar[str]
     """Its operations' name in counts."""
+    rest_seconds_max = inf
+    """How long it rests between operations, at most."""
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         self.name = name
         self.ledger = ledger
         self.random = random
-        self.pause_seconds = 1.8
+        self.pause_seconds = 2.1
         """How long it rests between operations, on average."""
         self.is_ending = False
         """Whether it was asked to end."""
@@ -71,7 +74,8 @@ class WorkloadClient(ABC):
     async def rest(self) -> None:
         """Rest between two operations."""
         if not self.is_ending:
-            await asyncio.sleep(self.random.expovariate(1 / self.pause_seconds))
+            pause = self.random.expovariate(1 / self.pause_seconds)
+            await asyncio.sleep(min(pause, self.rest_seconds_max))
 
     def value(self) -> bytes:
         """Return a value that no other record has."""
