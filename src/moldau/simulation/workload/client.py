@@ -3,7 +3,6 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from math import inf
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -28,14 +27,14 @@ class WorkloadClient(ABC):
 
     kind: ClassVar[str]
     """Its operations' name in counts."""
-    rest_seconds_max = inf
-    """How long it rests between operations, at most."""
+    rest_seconds_max = 5.0
+    """How long it rests between operations at most: it has to be seen at work after faults."""
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         self.name = name
         self.ledger = ledger
         self.random = random
-        self.pause_seconds = 2.1
+        self.pause_seconds = 1.8
         """How long it rests between operations, on average."""
         self.is_ending = False
         """Whether it was asked to end."""
