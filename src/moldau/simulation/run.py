@@ -20,11 +20,17 @@ from moldau.simulation.laws.transformed import check_transformed
 from moldau.simulation.laws.violation import LawViolation
 from moldau.simulation.machine import NodeProcess, SimulatedMachine
 from moldau.simulation.process_disk import ProcessDisk
+from moldau.simulation.workload.admins import AdminClient
 from moldau.simulation.workload.client import QUICK, WorkloadClient
+from moldau.simulation.workload.keys import KeyWriterClient, check_keys
 from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, WorkloadLedger
 from moldau.simulation.workload.members import ConsumerMemberClient, MemberClient
 from moldau.simulation.workload.mills import MillClient
-from moldau.simulation.workload.producers import ProducerClient, QueueProducerClient
+from moldau.simulation.workload.producers import (
+    ProducerClient,
+    QueueProducerClient,
+    ShortLivedProducerClient,
+)
 from moldau.simulation.workload.readers import CONSUMER_QUICK, CommittedReaderClient, ReaderClient
 from moldau.simulation.workload.sharers import ImplicitSharerClient, SharerClient
 from moldau.simulation.workload.team import Team
@@ -42,7 +48,16 @@ SECONDS_MIN: Final = 1e-6
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
-TOPICS: Final[Mapping[str, int]] = {"events": 3, "payments": 2, "flour": 2, "queue": 2}
+TOPICS: Final[Mapping[str, int]] = {
+    "events": 3,
+    "payments": 2,
+    "flour": 2,
+    "queue": 2,
+    "pruned": 1,
+    "aged": 1,
+}
+"""With their numbers of partitions: those of which a last read finds every record."""
+AGED: Final = TopicPartition("aged", 0)
 GROUPS: Final[Mapping[str, str]] = {
     MillClient.group: "payments",
     MemberClient.group: "events",
@@ -50,6 +65,17 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 """Which topic each group reads."""
 SMALL: Final[Mapping[str, object]] = {"segment.bytes": 1 << 20, "segment.ms": 20_000}
+SHORT: Final[Mapping[str, object]] = {**SMALL, "segment.ms": 3_000}
+CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
+    "aged": {**SHORT, "retention.bytes": 2_000},
+    "keys": {
+        **SHORT,
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": 0.01,
+        "delete.retention.ms": 5_000,
+    },
+}
+"""Of topics that differ."""
 
 SETTINGS: Final[Mapping[str, str]] = {
     "node.id": "1",
@@ -304,6 +330,7 @@ class SimulatedRun:
         found = self._finish(self._read_all, "final read")
         self._look()
         self.ledger.history.check_end(found)
+        self._finish(lambda: check_keys(SERVERS, self.ledger), "reading keys")
         offsets = self._finish(self._read_offsets, "reading offsets")
         check_transformed(
             {source: found[source] for source in MillClient.sources},
@@ -402,8 +429,8 @@ class SimulatedRun:
 
     async def _create_topics(self) -> None:
         async with AsyncAdmin(SERVERS, config=QUICK) as admin:
-            for topic, partitions in TOPICS.items():
-                await admin.create_topic(topic, partitions, configs=SMALL)
+            for topic, partitions in {**TOPICS, KeyWriterClient.topic: 1}.items():
+                await admin.create_topic(topic, partitions, configs=CONFIGS.get(topic, SMALL))
             group = ConfigResource(ResourceType.GROUP, SharerClient.group)
             await admin.alter_configs(group, set={"share.auto.offset.reset": "earliest"})
 
@@ -423,6 +450,8 @@ class SimulatedRun:
                     assert record.value is not None
                     place = TopicPartition(record.topic, record.partition)
                     found[place].append((record.offset, record.value))
+            start = (await consumer.beginning_offsets([AGED]))[AGED]
+            self.ledger.history.may_be_gone(AGED, start)
         return found
 
     async def _read_offsets(self) -> dict[GroupPartition, int]:
@@ -451,6 +480,9 @@ class SimulatedRun:
             TransactionClient("payer-2", SERVERS, ledger, random),
             MillClient("mill-1", SERVERS, ledger, random),
             QueueProducerClient("producer-3", SERVERS, ledger, random),
+            ShortLivedProducerClient("producer-4", SERVERS, ledger, random),
+            KeyWriterClient("writer-1", SERVERS, ledger, random),
+            AdminClient("admin-1", SERVERS, ledger, random),
             MemberClient("member-1", SERVERS, ledger, random),
             MemberClient("member-2", SERVERS, ledger, random),
             ConsumerMemberClient("member-3", SERVERS, ledger, random),

@@ -36,11 +36,7 @@ class KeyCollection:
         plan = self._plan
         aborted = collect_aborted(self._disk, plan.log, plan.first_dirty, plan.end)
         transactions = SeenTransactions(aborted)
-        dirty = [
-            s
-            for s in segments_from(plan.log.segments, plan.first_dirty)
-            if s.base_offset < plan.end
-        ]
+        dirty = [s for s in segments_from(plan.log, plan.first_dirty) if s.base_offset < plan.end]
         for number, segment in enumerate(dirty):
             yield from self._segment(segment, transactions)
             if self._keys.full_at >= 0:

@@ -89,13 +89,11 @@ def make_plan(log: LogView, cleaned_to: Offset | None, now_ms: int) -> Compactio
     if is_wrong:
         # Segments went away below it, or the end of the log was lost: nothing is known to be clean.
         first_dirty = log.log_start
-    dirty = segments_from(log.segments, first_dirty)
+    dirty = segments_from(log, first_dirty)
     bound = max(first_dirty, _uncleanable_offset(log, dirty, now_ms))
-    open_segment = next(iter(segments_from(log.segments, bound)), None)
-    end = log.active_base_offset
-    if open_segment is not None and bound < log.active_base_offset:
-        end = open_segment.base_offset
-    cleanable = segments_from(log.segments, min(first_dirty, end))
+    open_segment = next(iter(segments_from(log, bound)), None)
+    end = log.active_base_offset if open_segment is None else open_segment.base_offset
+    cleanable = segments_from(log, min(first_dirty, end))
     return CompactionPlan(
         log,
         first_dirty,
@@ -113,13 +111,15 @@ def choose(plans: Iterable[CompactionPlan]) -> CompactionPlan | None:
     return max(due, key=lambda plan: plan.dirty_ratio, default=None)
 
 
-def segments_from(segments: Sequence[ClosedSegment], offset: Offset) -> Sequence[ClosedSegment]:
-    """Return the segments from the one that holds `offset` on."""
+def segments_from(log: LogView, offset: Offset) -> Sequence[ClosedSegment]:
+    """Return the segments from the one that holds `offset` on, none if the active one does."""
+    if offset >= log.active_base_offset:
+        return ()
     first = 0
-    for number, segment in enumerate(segments):
+    for number, segment in enumerate(log.segments):
         if segment.base_offset <= offset:
             first = number
-    return segments[first:]
+    return log.segments[first:]
 
 
 def group_segments(

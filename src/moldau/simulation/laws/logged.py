@@ -26,6 +26,8 @@ EXPLAINED: Final = (
             rf"\S+: log directory: the log directory is offline until the next start: .*{_FAILURE}"
         ),
     ),
+    # A partition that is made while there is no directory.
+    ExplainedError(_DISK_FAULTS, re.compile(r"\S+ is offline: its log directory is not there")),
     ExplainedError(
         _DISK_FAULTS, re.compile(rf"\S+ is offline: log directory offline: .*{_FAILURE}")
     ),

@@ -29,12 +29,14 @@ class WorkloadClient(ABC):
     """Its operations' name in counts."""
     patience_seconds: ClassVar[float] = 10.0
     """How long after the last fault it has completed an operation at the latest."""
+    rest_seconds_max = 5.0
+    """How long it rests between operations at most: it has to be seen at work after faults."""
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         self.name = name
         self.ledger = ledger
         self.random = random
-        self.pause_seconds = 1.5
+        self.pause_seconds = 1.8
         """How long it rests between operations, on average."""
         self.is_ending = False
         """Whether it was asked to end."""
@@ -73,7 +75,8 @@ class WorkloadClient(ABC):
     async def rest(self) -> None:
         """Rest between two operations."""
         if not self.is_ending:
-            await asyncio.sleep(self.random.expovariate(1 / self.pause_seconds))
+            pause = self.random.expovariate(1 / self.pause_seconds)
+            await asyncio.sleep(min(pause, self.rest_seconds_max))
 
     def value(self) -> bytes:
         """Return a value that no other record has."""

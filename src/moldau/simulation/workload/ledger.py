@@ -6,6 +6,7 @@ from typing import Final
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.delivery import Deliveries
 from moldau.simulation.laws.history import History
+from moldau.simulation.laws.keys import KeyedWrites
 from moldau.simulation.laws.registers import Registers
 from moldau.simulation.world import World
 
@@ -23,6 +24,11 @@ class WorkloadLedger:
         self.offsets: Registers[GroupPartition, int] = Registers("the offset", NO_OFFSET)
         self.configs: Registers[tuple[str, str], str] = Registers("the config", "")
         """By topic and name; a topic that is not there has none."""
+        self.partitions: Registers[str, int] = Registers("the number of partitions", 0)
+        """By topic; one that is not there has none."""
+        self.starts: Registers[TopicPartition, int] = Registers("the log start", 0)
+        """Of partitions that one client deletes records from."""
+        self.keys = KeyedWrites()
         self.deliveries = Deliveries()
         self.acknowledged: Counter[str] = Counter()
         """How many operations were acknowledged, by kind."""

@@ -70,13 +70,17 @@ class ProducerClient(SendingClient):
             await producer.close(10)
 
     async def _burst(self, producer: AsyncProducer) -> None:
-        sent = []
+        sent: list[tuple[SendNote, Delivery]] = []
         try:
             for _ in range(self.random.randint(1, BURST_MAX)):
-                place = TopicPartition(self.topic, self.random.randrange(self.partitions))
-                sent.append(await self.send(producer, place, self.value()))
+                send = await self.send(producer, self.place(), self.value())
+                sent.append(send)
         finally:
             self.acknowledge(sum([await self.settle(*each) for each in sent]))
+
+    def place(self) -> TopicPartition:
+        """Choose where a record goes."""
+        return TopicPartition(self.topic, self.random.randrange(self.partitions))
 
 
 class QueueProducerClient(ProducerClient):
@@ -84,3 +88,13 @@ class QueueProducerClient(ProducerClient):
 
     topic = "queue"
     partitions = 2
+
+
+class ShortLivedProducerClient(ProducerClient):
+    """Sends records that are deleted: by an admin, and by retention."""
+
+    places = (TopicPartition("pruned", 0), TopicPartition("aged", 0))
+
+    def place(self) -> TopicPartition:
+        """Choose one of both."""
+        return self.random.choice(self.places)

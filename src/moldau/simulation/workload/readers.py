@@ -20,7 +20,7 @@ class ReaderClient(WorkloadClient):
 
     kind: ClassVar[str] = "read"
     is_committed = False
-    topics: Mapping[str, int] = {"events": 3, "payments": 2}
+    topics: Mapping[str, int] = {"events": 3, "payments": 2, "pruned": 1}
     """With their numbers of partitions."""
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:

@@ -27,6 +27,7 @@ class SharerClient(WorkloadClient):
     topic = "queue"
     group = "sharers"
     mode = "explicit"
+    rest_seconds_max = 3.0  # less than it has records for, or it is never done with any
 
     def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)

@@ -54,6 +54,13 @@ def test_bytes_are_counted_by_segments() -> None:
     assert (plan.clean_bytes, plan.dirty_bytes) == (200, 200)
 
 
+def test_a_log_that_is_clean_up_to_its_active_segment_is_left_alone() -> None:
+    config = replace(CONFIG, min_cleanable_dirty_ratio=0.0, max_compaction_lag_ms=0)
+    plan = make_plan(replace(LOG, config=config), Offset(300), NOW_MS)
+    assert (plan.clean_bytes, plan.dirty_bytes, plan.overdue_ms) == (300, 0, 0)
+    assert not plan.is_due
+
+
 @pytest.mark.parametrize(
     ("stable", "end"), [(300, 300), (299, 200), (200, 200), (150, 100), (0, 0)]
 )
