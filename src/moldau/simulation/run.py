@@ -19,6 +19,7 @@ from moldau.simulation.laws.node import NodeLaws
 from moldau.simulation.laws.transformed import check_transformed
 from moldau.simulation.laws.violation import LawViolation
 from moldau.simulation.machine import NodeProcess, SimulatedMachine
+from moldau.simulation.node_settings import SETTINGS
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.workload.admins import AdminClient
 from moldau.simulation.workload.client import QUICK, WorkloadClient
@@ -76,37 +77,6 @@ CONFIGS: Final[Mapping[str, Mapping[str, object]]] = {
     },
 }
 """Of topics that differ."""
-
-SETTINGS: Final[Mapping[str, str]] = {
-    "node.id": "1",
-    "process.roles": "broker,controller",
-    "listeners": "PLAINTEXT://:9092",
-    "log.dirs": "/data",
-    "auto.create.topics.enable": "false",
-    "offsets.topic.num.partitions": "2",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.num.partitions": "2",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    "share.coordinator.state.topic.num.partitions": "2",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    "group.initial.rebalance.delay.ms": "100",
-    "group.consumer.min.heartbeat.interval.ms": "500",
-    "group.consumer.heartbeat.interval.ms": "1000",
-    "group.consumer.min.session.timeout.ms": "3000",
-    "group.consumer.session.timeout.ms": "6000",
-    "group.share.min.heartbeat.interval.ms": "500",
-    "group.share.heartbeat.interval.ms": "1000",
-    "group.share.min.session.timeout.ms": "3000",
-    "group.share.session.timeout.ms": "6000",
-    "group.share.min.record.lock.duration.ms": "1000",
-    "group.share.record.lock.duration.ms": "4000",
-    "log.retention.check.interval.ms": "5000",
-    "log.cleaner.backoff.ms": "2000",
-    "log.segment.delete.delay.ms": "1000",
-}
 
 
 class FaultPlan(Protocol):
