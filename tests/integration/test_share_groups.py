@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from moldau._native.records import Record
+from moldau.broker.shares import fetch as fetch_module
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from moldau.protocol.messages.share_fetch import ShareFetchResponse
 from moldau.testing import Broker
-from tests.share_members import ShareMember, acquired_of, configure, topic_id_of
+from tests.share_members import ShareMember, acquired_of, configure, records_of, topic_id_of
 from tests.wire import Wire, wait_for
 
 TIME = 1_700_000_000_000
@@ -86,6 +87,32 @@ def test_a_group_begins_where_it_first_looked(broker: Broker, topic: str) -> Non
     # Whoever had them was gone when the broker stopped: that is the second delivery.
     assert b.acquire() == [(10, 12, 2)]
     b.close()
+
+
+@pytest.mark.parametrize("is_hot", [True, False])
+def test_a_backlog_is_taken_in_parts(
+    broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch, *, is_hot: bool
+) -> None:
+    """By the kernel and by the long way, which find the same."""
+    if not is_hot:
+        monkeypatch.setattr(fetch_module, "try_hot", lambda *_: None)
+    a = joined(broker, topic)
+    with Wire(broker.host, broker.port) as wire:
+        for _ in range(5):
+            produce(wire, topic, 3)
+    assert a.acquire(records_max=4, is_strict=True) == [(0, 3, 1)]
+    assert a.acquire(records_max=4, is_strict=True) == [(4, 7, 1)]
+    assert a.outcome([(0, 3, [RELEASE])]) == 0
+    assert a.acquire(records_max=2, is_strict=True) == [(0, 1, 2)]
+    assert a.acquire(records_max=2) == [(2, 3, 2)]
+    # The batch that has the last record that is wanted comes whole.
+    answer = a.fetch(records_max=4)
+    [row] = answer.responses[0].partitions
+    assert acquired_of(row) == [(8, 12, 1)]
+    assert [record.offset for record in records_of(row)] == [8, 9, 10, 11, 12]
+    assert a.acquire(records_max=3) == [(13, 15, 1)]
+    assert a.acquire(records_max=500) == [(16, 24, 1)]
+    a.close()
 
 
 def test_a_fetch_waits_for_records(broker: Broker, topic: str) -> None:

@@ -56,6 +56,13 @@ def find_plain(
     Raises what a look into a log may raise: then the long way finds the same.
     """
 
+def try_read(replica: Any, offset: int, is_stable: bool, bytes_max: int) -> Buffer | None:
+    """Return what one partition has from the batch on that holds `offset`.
+
+    None if there is nothing, or anything is unusual, or not in memory. Raises what a look into a
+    log may raise: then the long way finds the same.
+    """
+
 def answer_plain(
     found: PlainReads,
     session: FetchSession | None,

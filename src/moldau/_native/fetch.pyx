@@ -7,6 +7,8 @@ watermark, diverging epochs, aborted transactions, and data that is not in memor
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -16,6 +18,9 @@ from moldau._native.fetch_request cimport (
     UUID_BYTES, FetchedPartition, FetchSession,
 )
 from moldau._native.files cimport FileRegion, read_at_hand, region_is_resident
+
+cdef extern from "Python.h":
+    int _PyBytes_Resize(PyObject **whole, Py_ssize_t size) except -1
 
 cdef extern from "wire.h":
     uint32_t load_be32(const uint8_t*)
@@ -100,6 +105,31 @@ def find_plain(dict leaders not None, list wanted not None, bint is_stable, int6
         elif found.left_out is None and found.size and each.fetch_offset < read.end_offset:
             found.left_out = each
     return found if found.reads else None
+
+
+def try_read(replica, int64_t offset, bint is_stable, int64_t bytes_max):
+    cdef FetchedPartition wanted = FetchedPartition.__new__(FetchedPartition)
+    cdef PlainRead read
+    cdef const uint8_t[:] view
+    wanted.fetch_offset = offset
+    wanted.max_bytes = INT32_MAX
+    wanted.leader_epoch = wanted.last_fetched_epoch = -1
+    read = find_one(replica, wanted, is_stable, bytes_max, True)
+    if read is None or not 0 < read.length <= COPIED_BYTES_MAX:
+        return None
+    content = content_of(read)
+    if isinstance(content, FileRegion):
+        data = PyBytes_FromStringAndSize(NULL, read.length)
+        if not read_at_hand(content, <uint8_t*>PyBytes_AS_STRING(data)):
+            return None
+        content = data
+    elif len(content) != read.length:
+        return None
+    view = content
+    note_ends(read, &view[0], read.length)
+    if read.end_offset >= 0:
+        read.places.note(read.end_offset, read.segment, read.position + read.length, 0)
+    return content
 
 
 cdef PlainRead find_one(
@@ -218,23 +248,30 @@ cdef int note_ends(PlainRead read, const uint8_t* data, int64_t available) excep
 
 
 cdef int note_ends_in(PlainRead read, FileRegion region) except -1:
-    """Do the same for records that stay in their file, if that takes few looks."""
+    """Do the same for records that stay in their file, from near their end on.
+
+    The index has an entry there; if it has none at hand, or a wrong one, the reader's next offset
+    is searched for as usual.
+    """
     cdef uint8_t front[BATCH_FRONT_BYTES]
-    cdef FileRegion header = FileRegion(region.file, region.position, BATCH_FRONT_BYTES)
-    cdef int64_t end = region.position + region.length, size, offset = -1
+    cdef int64_t end = region.position + region.length, size, offset, last_offset
     cdef int looks
+    cdef FileRegion header
+    entry = read.segment.offsets.entry_at_hand(end - BATCH_FRONT_BYTES)
+    if entry is None or entry[1] < region.position:
+        return 0
+    header = FileRegion(region.file, entry[1], BATCH_FRONT_BYTES)
     for looks in range(LOOKS_MAX):
         if header.position + BATCH_FRONT_BYTES > end or not read_at_hand(header, front):
             return 0
         size = <int64_t><int32_t>load_be32(front + BATCH_LENGTH) + BATCH_LEADER_EPOCH
-        if size < BATCH_FRONT_BYTES:
+        offset = <int64_t>load_be64(front)
+        last_offset = offset + <int32_t>load_be32(front + BATCH_LAST_OFFSET_DELTA)
+        if size < BATCH_FRONT_BYTES or (not looks and last_offset != entry[0]):
             return 0
         if header.position + size > end:
-            if offset >= 0:
-                read.places.note(offset, read.segment, header.position, size)
+            read.places.note(offset, read.segment, header.position, size)
             return 0
-        offset = <int64_t>load_be64(front)
-        offset += <int32_t>load_be32(front + BATCH_LAST_OFFSET_DELTA) + 1
         header.position += size
     return 0
 

@@ -89,12 +89,22 @@ cdef class ResponseWriter:
         self.referred += region.length
         return 0
 
+    cdef object take(self, Py_ssize_t size):
+        """Return the buffer, cut where it stands: its records are not copied once more."""
+        cdef PyObject *cut = <PyObject*>self.buffer
+        Py_INCREF(self.buffer)
+        self.buffer = None
+        _PyBytes_Resize(&cut, size)
+        whole = <object>cut
+        Py_DECREF(whole)
+        return whole
+
     cdef object end(self):
         cdef Py_ssize_t size = self.at - self.first
         cdef list pieces
         store_be32(self.first, <uint32_t>(size - 4 + self.referred))
         if self.pieces is None:
-            return self.buffer[:size] if size < len(self.buffer) else self.buffer
+            return self.take(size)
         pieces = []
         for piece in self.pieces:
             if isinstance(piece, tuple):

@@ -7,6 +7,7 @@ cdef class FileRegion:
     cdef readonly object file
     cdef readonly int64_t position
     cdef readonly Py_ssize_t length
+    cdef int64_t seen_ns  # when all of it was in memory
 
 
 cdef bint region_is_resident(FileRegion region) except -1

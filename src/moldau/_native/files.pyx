@@ -12,8 +12,10 @@ cdef extern from *:
     """
     #define _FILE_OFFSET_BITS 64
     #include <errno.h>
+    #include <stdint.h>
     #include <sys/types.h>
     #include <sys/uio.h>
+    #include <time.h>
     #include <unistd.h>
     #include <sys/socket.h>
     #ifdef __linux__
@@ -42,6 +44,13 @@ cdef extern from *:
             return cached.pages;
     #endif
         return -1;
+    }
+
+    static int64_t monotonic_ns(void)
+    {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
     }
 
     /* Send a range of a file; elsewhere no region is made, because residency is not told. */
@@ -88,12 +97,15 @@ cdef extern from *:
     ssize_t read_nowait(int fd, void *into, size_t size, uint64_t position) noexcept nogil
     int64_t cached_pages(int fd, uint64_t position, uint64_t length) noexcept nogil
     int is_at_hand(int fd, uint64_t position) noexcept nogil
+    int64_t monotonic_ns() noexcept nogil
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int fd, void *buffer, size_t size, int64_t position)
 
 cdef enum:
     SCRATCH_BYTES = 256 << 10
+    # An answer is sent in the turn that makes it, as a rule: it need not be looked for twice.
+    SEEN_NS_MAX = 10000000
 
 cdef int64_t PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 
@@ -113,7 +125,10 @@ cdef class FileRegion:
 
 
 cdef bint region_is_resident(FileRegion region) except -1:
-    return is_resident(region.file.fd, region.position, region.length)
+    if not is_resident(region.file.fd, region.position, region.length):
+        return False
+    region.seen_ns = monotonic_ns()
+    return True
 
 
 cdef bint read_at_hand(FileRegion region, uint8_t *into) except -1:
@@ -230,6 +245,8 @@ cdef class PieceQueue:
         return True
 
     cdef bint is_next_resident(self, FileRegion region, int64_t size_max) except -1:
+        if region.seen_ns and monotonic_ns() - region.seen_ns < SEEN_NS_MAX:
+            return True
         return is_resident(
             region.file.fd,
             region.position + self.done,

@@ -26,10 +26,11 @@ class StoredRecord(NamedTuple):
     def encode(self) -> tuple[bytes, bytes | None]:
         """Return the bytes of key and value."""
         cls = type(self.key)
-        key = _NUMBER.pack(cls._api_key) + self.key.encode(0)
-        if self.value is None:
+        key = _NUMBER.pack(cls._api_key) + cls.plan(0).encode(self.key)
+        value = self.value
+        if value is None:
             return key, None
-        return key, _NUMBER.pack(self.version) + self.value.encode(self.version)
+        return key, _NUMBER.pack(self.version) + value.plan(self.version).encode(value)
 
     def fits(self, size_max: int) -> bool:
         """Whether key and value together are not larger than that."""

@@ -301,7 +301,8 @@ class LogDirectory:
             return None
         for partition in due:
             del self._due[partition]
-            self._waiting.pop(partition, None)
+            if partition in self._waiting:
+                del self._waiting[partition]
         return self._make_round(due, now)
 
     def tick(self, now: Instant) -> None:
@@ -311,7 +312,8 @@ class LogDirectory:
 
     def synced(self, sync_round: SyncRound) -> None:
         """Everything in the round is on the device."""
-        self._end(sync_round)
+        if self._naming is sync_round:
+            self._naming = None
         for partition, log, dirty in sync_round.partitions:
             log.synced(dirty)
             self._has_rolled = self._has_rolled or bool(dirty.segments)
@@ -320,17 +322,14 @@ class LogDirectory:
 
     def put_back(self, sync_round: SyncRound) -> None:
         """There was no room for a replacement: all of it is still to be synced."""
-        self._end(sync_round)
+        if self._naming is sync_round:
+            self._naming = None
         for partition, log, dirty in sync_round.partitions:
             log.put_back(dirty)
             if self.logs.get(partition) is log:
                 self._due[partition] = log
         self._new_files = dict.fromkeys(sync_round.files) | self._new_files
         self._new_names = dict.fromkeys(sync_round.directories) | self._new_names
-
-    def _end(self, sync_round: SyncRound) -> None:
-        if self._naming is sync_round:
-            self._naming = None
 
     def _make_round(
         self, logs: dict[TopicPartition, PartitionLog], now: Instant
@@ -341,7 +340,8 @@ class LogDirectory:
         self._new_files, self._new_names = {}, {}
         replacements: list[tuple[str, bytes]] = []
         for share in shares:
-            files.update(dict.fromkeys(share.dirty.files))
+            for path in share.dirty.files:
+                files[path] = None
             replacements += share.dirty.checkpoints
             if share.dirty.directory is not None:
                 names[share.dirty.directory] = None

@@ -98,27 +98,36 @@ class DirtyFiles:
         dirty = Dirty(
             end_offset,
             tuple(self.files),
-            tuple(self._checkpoints.items()),
+            tuple(self._checkpoints.items()) if self._checkpoints else (),
             self._directory if self._has_names else None,
-            tuple(self._segments.values()),
+            tuple(self._segments.values()) if self._segments else (),
         )
         self.files.clear()
-        self._checkpoints.clear()
-        self._segments.clear()
+        # Nearly always there is nothing but files.
+        if self._checkpoints:
+            self._checkpoints.clear()
+        if self._segments:
+            self._segments.clear()
         self._has_names = self.has_closed = False
         self._taken.append(dirty)
         return dirty
 
     def done(self, dirty: Dirty) -> None:
         """What was handed out is on the device."""
-        self._taken = [taken for taken in self._taken if taken is not dirty]
+        if self._taken[0] is dirty:
+            del self._taken[0]
+        else:
+            self._forget(dirty)
         for segment in dirty.segments:
             segment.is_durable = True
 
     def put_back(self, dirty: Dirty) -> None:
         """There was no room for a checkpoint: all of it is still to be synced."""
-        self._taken = [taken for taken in self._taken if taken is not dirty]
+        self._forget(dirty)
         self.files = dict.fromkeys(dirty.files) | self.files
         self._checkpoints = dict(dirty.checkpoints) | self._checkpoints
         self._segments = {s.base_offset: s for s in dirty.segments} | self._segments
         self._has_names = self._has_names or dirty.directory is not None
+
+    def _forget(self, dirty: Dirty) -> None:
+        self._taken = [taken for taken in self._taken if taken is not dirty]

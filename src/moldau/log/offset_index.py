@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from moldau.kernel.ids import Offset, Position
@@ -46,6 +47,20 @@ class OffsetIndex(SparseIndex):
         positions = page.values
         span = positions[at + 1] - positions[at] if at + 1 < len(positions) else 0
         return self._entry(page.entry(at)), span
+
+    def entry_at_hand(self, position: int) -> tuple[int, int] | None:
+        """Return the offset and position of an entry not behind a position, but close to it.
+
+        Every large fetch asks for one. Only the pages that readers last needed are looked at, so
+        that it costs no search: there may be closer ones, or none that is at hand.
+        """
+        page = self._tail
+        if page is None or not page.values or page.values[0] > position:
+            page = self._cache.find(self, self._recent)
+            if page is None or page.values[0] > position:
+                return None
+        at = bisect_right(page.values, position) - 1
+        return self.base_offset + page.keys[at], page.values[at]
 
     def last(self) -> OffsetPosition:
         """Return the last entry, or the segment's start."""

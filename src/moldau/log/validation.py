@@ -59,12 +59,15 @@ def validate_append(
         _check_client(checked)
     earliest = now_ms - config.message_timestamp_before_max_ms
     latest = now_ms + config.message_timestamp_after_max_ms
+    batches = []
     for batch, stats in checked:
         _check_batch(config, data, batch, stats, earliest, latest)
-    batches = [batch for batch, _ in checked]
+        batches.append(batch)
     if config.compression_type != "producer":
         data, batches = _recompress(config, data, batches)
-    size = sum(batch.size for batch in batches)
+    size = 0
+    for batch in batches:
+        size += batch.size
     if size > config.segment_bytes:
         raise AppendError(
             ErrorCode.RECORD_LIST_TOO_LARGE,

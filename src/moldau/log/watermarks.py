@@ -32,6 +32,8 @@ class Watermarks:
     def stable(self) -> Offset:
         """Below it every transaction is decided as well."""
         high = self._state.high_watermark
+        if not self._state.producers.unstable:
+            return high
         unstable = self._state.producers.first_unstable
         if unstable is None or unstable.first_offset >= high:
             return high

@@ -218,13 +218,13 @@ class Message(Struct):
     @classmethod
     def plan(cls, version: int) -> Plan:
         """Return the compiled codec of one version; hot paths keep it."""
-        plan = cls._plans.get(version)
-        if plan is None:
+        plans = cls._plans
+        if version not in plans:
             first, last = cls._versions
             if not first <= version <= last:
                 raise ValueError(f"{cls.__name__} has versions {first} to {last}, not {version}")
-            plan = cls._plans[version] = Plan(cls, version, flexible=version >= cls._flexible)
-        return plan
+            plans[version] = Plan(cls, version, flexible=version >= cls._flexible)
+        return plans[version]
 
     @classmethod
     def decode(cls, data: Buffer, version: int) -> Self:

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from moldau._native.files import FileRegion
 from moldau.broker.ports import LoadedPieces, Piece, SendablePieces
 from moldau.kernel.disk import (
     Buffer,
@@ -20,6 +19,9 @@ from moldau.log.extents import Extent
 from moldau.runtime.buffer_pool import BufferPool
 from moldau.runtime.environment import ColdRead
 from moldau.runtime.log_store import LogStore
+
+if TYPE_CHECKING:
+    from moldau._native.files import FileRegion
 
 NEVER: Final = 1 << 62
 """More bytes than a piece has."""
@@ -141,13 +143,20 @@ class BrokerLogs:
             if length >= region_bytes_min:
                 found = disk.find_region(path, position, length)
                 if found is not None:
-                    reading.note(partition, *found)
+                    region, rest = found
+                    reading.contents.append(region)
+                    if rest is not None:
+                        reading.wait(partition, rest)
                     return
             into = reading.take(length)
-            reading.note(partition, into, disk.begin_read(path, position, into))
+            rest = disk.begin_read(path, position, into)
         except (DiskError, CorruptLogError, KeyError) as error:
             self._give_up(partition, error)
             reading.contents.append(None)
+            return
+        reading.contents.append(into)
+        if rest is not None:
+            reading.wait(partition, rest)
 
     def _end(self, reading: "_Reading", then: Callable[[], None]) -> None:
         if reading.cold:
@@ -201,13 +210,9 @@ class _Reading:
         self._buffers.append(buffer)
         return buffer[:size]
 
-    def note(
-        self, partition: TopicPartition, content: Buffer | FileRegion, rest: ColdRead | None
-    ) -> None:
-        """Take the content of the next piece, whose rest a thread has to read."""
-        if rest is not None:
-            self.cold.append((len(self.contents), partition, rest))
-        self.contents.append(content)
+    def wait(self, partition: TopicPartition, rest: ColdRead) -> None:
+        """Have a thread read the rest of the piece that was begun last."""
+        self.cold.append((len(self.contents) - 1, partition, rest))
 
     def release(self) -> None:
         """Give the memory back."""

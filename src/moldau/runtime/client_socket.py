@@ -197,7 +197,7 @@ class ClientSocket(ClientStream, asyncio.BufferedProtocol):
         taken, size = self.connection.take()
         if taken:
             self.turns.sent_bytes.value += size
-            if len(taken) > 1 and any(isinstance(piece, FileRegion) for piece in taken):
+            if len(taken) > 1 and FileRegion in map(type, taken):
                 self._send_files(transport, taken, size)
                 return
             pieces = cast("list[Buffer]", taken)

@@ -14,8 +14,11 @@ from moldau.kernel.disk import Buffer
 
 _log: Final = logging.getLogger(__name__)
 
-SENT_AT_ONCE_MAX: Final = 1 << 20
-"""Bytes sent to one client before the others have their turn."""
+SENT_AT_ONCE_MAX: Final = (1 << 20) + (64 << 10)
+"""Bytes sent to one client before the others have their turn.
+
+A megabyte goes whole, with its head: what is left over has to wait until the socket is writable.
+"""
 
 
 class FileSender:

@@ -21,16 +21,20 @@ def acquire(
     if not batches or batches[-1].last < window.start:
         return []
     last = batches[-1].last
-    room = limits.in_flight_max - len(window)
+    room = limits.in_flight_max - (window.end - window.start)
     if room <= 0 and last >= window.end:
         last = Offset(window.end - 1)
-    _archive_missing(window, max(offset, window.start), batches)
-    _archive(window, aborted)
-    acquired, is_enough = _again(window, ShareSpan(offset, last), batches, wish, limits)
-    taken = sum(map(len, acquired))
-    wanted = min(wish.records_max - taken, room)
-    if not is_enough and wanted > 0 and last >= window.end:
-        acquired += _anew(window, batches, aborted, wish._replace(records_max=wanted))
+    if aborted:
+        _archive(window, aborted)
+    if offset >= window.end:
+        # No member had any of it, as nearly always.
+        acquired = _anew(window, batches, aborted, wish, min(wish.records_max, room))
+    else:
+        _archive_missing(window, max(offset, window.start), batches)
+        acquired, is_enough = _again(window, ShareSpan(offset, last), batches, wish, limits)
+        wanted = min(wish.records_max - sum(map(len, acquired)), room)
+        if not is_enough and wanted > 0 and last >= window.end:
+            acquired += _anew(window, batches, aborted, wish, wanted)
     for run in acquired:
         run.state = RecordState.ACQUIRED
         run.delivery_count += 1
@@ -84,36 +88,40 @@ def _anew(
     batches: Sequence[ShareSpan],
     aborted: Sequence[ShareSpan],
     wish: AcquisitionWish,
+    records_max: int,
 ) -> list[Run]:
     """Take records that no member had before, and let the window reach up to them."""
     first = max(window.end, batches[0].first)
     last = batches[-1].last
-    if last - first >= wish.records_max:
-        cut = Offset(first + wish.records_max - 1)
+    if records_max <= 0 or last < first:
+        return []
+    if last - first >= records_max:
+        cut = Offset(first + records_max - 1)
         last = cut if wish.is_strict else _end_of_batch(batches, cut)
-    pieces = _pieces(batches, first, last, wish.batch_size)
     if first > window.end:
         # Nothing is left of what was there, or nothing ever was.
         window.append(Run(window.end, Offset(first - 1), RecordState.ARCHIVED, 0))
-    runs = [Run(piece.first, piece.last, RecordState.AVAILABLE, 0) for piece in pieces]
+    runs = _runs(batches, first, last, max(1, wish.batch_size))
     for run in runs:
         window.append(run)
+    if not aborted:
+        return runs
     _archive(window, aborted)
     return [run for run in window.over(first, last) if run.is_available]
 
 
-def _pieces(
-    batches: Sequence[ShareSpan], first: Offset, last: Offset, batch_size: int
-) -> Iterable[ShareSpan]:
-    """Cut a range where batches of the log begin, into pieces of at least `batch_size`."""
+def _runs(batches: Sequence[ShareSpan], first: Offset, last: Offset, batch_size: int) -> list[Run]:
+    """Cut a range where batches of the log begin, into runs of at least `batch_size`."""
+    runs = []
     begin = first
     for batch in batches:
         if batch.first > last:
             break
-        if batch.first - begin >= max(1, batch_size):
-            yield ShareSpan(begin, Offset(batch.first - 1))
+        if batch.first - begin >= batch_size:
+            runs.append(Run(begin, Offset(batch.first - 1), RecordState.AVAILABLE, 0))
             begin = batch.first
-    yield ShareSpan(begin, last)
+    runs.append(Run(begin, last, RecordState.AVAILABLE, 0))
+    return runs
 
 
 def _end_of_batch(batches: Sequence[ShareSpan], offset: Offset) -> Offset:

@@ -12,8 +12,13 @@ def combine(
     """Return batches that overlap nowhere, from `start_offset` on, as few as possible."""
     batches = list(known)
     for batch in added:
-        batches = _put(batches, batch)
-    return tuple(_join(_from_start(batches, start_offset)))
+        if not batches or batches[-1].last < batch.first:
+            batches.append(batch)
+        else:
+            batches = _put(batches, batch)
+    if batches and batches[0].first < start_offset:
+        batches = _from_start(batches, start_offset)
+    return tuple(_join(batches) if len(batches) > 1 else batches)
 
 
 def _put(batches: Iterable[StateBatch], new: StateBatch) -> list[StateBatch]:
@@ -47,10 +52,12 @@ def _rank(batch: StateBatch) -> tuple[int, int]:
     return batch.rank
 
 
-def _from_start(batches: Iterable[StateBatch], start_offset: int) -> Iterable[StateBatch]:
-    for batch in batches:
-        if batch.last >= start_offset:
-            yield batch._replace(first=Offset(max(batch.first, start_offset)))
+def _from_start(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
+    return [
+        batch._replace(first=Offset(start_offset)) if batch.first < start_offset else batch
+        for batch in batches
+        if batch.last >= start_offset
+    ]
 
 
 def _join(batches: Iterable[StateBatch]) -> Iterable[StateBatch]:

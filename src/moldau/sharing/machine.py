@@ -10,7 +10,7 @@ from moldau.coordination.machine import DecisionTable
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.clock import Instant
-from moldau.kernel.ids import Offset, ProducerId, TopicId
+from moldau.kernel.ids import Offset, ProducerId
 from moldau.metadata.settings.broker import BrokerSettings
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.schema import Message
@@ -25,7 +25,14 @@ from moldau.sharing.commands import (
     Summary,
     WriteState,
 )
-from moldau.sharing.share_state import UNSET, ShareKey, ShareState, tombstone, update_record
+from moldau.sharing.share_state import (
+    UNSET,
+    ShareKey,
+    ShareState,
+    share_key,
+    tombstone,
+    update_record,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +118,15 @@ class ShareMachine:
     ) -> None:
         """Apply a record."""
         self._end = Offset(offset + 1)
-        if isinstance(key, stored.ShareSnapshotKey):
-            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
+        if isinstance(key, stored.ShareUpdateKey):
+            # Without its snapshot an update says nothing: that was deleted, with a tombstone.
+            share = share_key(key.group_id, key.topic_id, key.partition)
+            if value is not None and (state := self._states.get(share)) is not None:
+                assert isinstance(value, stored.ShareUpdateValue)
+                self._states[share] = state.updated(value)
+                self._update_counts[share] = self._update_counts.get(share, 0) + 1
+        elif isinstance(key, stored.ShareSnapshotKey):
+            share = share_key(key.group_id, key.topic_id, key.partition)
             self._update_counts.pop(share, None)
             if value is None:
                 self._states.pop(share, None)
@@ -121,13 +135,6 @@ class ShareMachine:
                 assert isinstance(value, stored.ShareSnapshotValue)
                 self._states[share] = ShareState.of_snapshot(value)
                 self._snapshots[share] = offset
-        elif isinstance(key, stored.ShareUpdateKey) and value is not None:
-            assert isinstance(value, stored.ShareUpdateValue)
-            share = ShareKey(key.group_id, TopicId(key.topic_id), key.partition)
-            # Without its snapshot an update says nothing: that was deleted, with a tombstone.
-            if (state := self._states.get(share)) is not None:
-                self._states[share] = state.updated(value)
-                self._update_counts[share] = self._update_counts.get(share, 0) + 1
 
     def end_transaction(self, producer_id: ProducerId, *, is_commit: bool) -> None:
         """Nothing of a transaction is in this topic."""

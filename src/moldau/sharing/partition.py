@@ -9,6 +9,7 @@ from moldau.protocol.errors import ErrorCode
 from moldau.sharing.acquisition import acquire
 from moldau.sharing.limits import AcquisitionWish, ShareLimits
 from moldau.sharing.states import (
+    FIRST_FINAL,
     Acknowledgement,
     AcknowledgementKind,
     Acquired,
@@ -18,6 +19,12 @@ from moldau.sharing.states import (
     StateWrite,
 )
 from moldau.sharing.window import NO_WRITE, Run, ShareWindow
+
+# A member of an enumeration is slow to look up.
+_AVAILABLE = RecordState.AVAILABLE
+_ACQUIRED = RecordState.ACQUIRED
+_ARCHIVING = RecordState.ARCHIVING
+_ACCEPTED = (AcknowledgementKind.ACCEPT,)
 
 _BECOMES = {
     AcknowledgementKind.GAP: RecordState.ARCHIVED,
@@ -76,28 +83,45 @@ class SharePartition:
     @property
     def delivery_complete_count(self) -> int:
         """How many records are done between the two."""
-        return sum(len(run) for run in self._window if run.state.is_final)
+        count = 0
+        for run in self._window.runs:
+            if run.state >= FIRST_FINAL:
+                count += run.last - run.first + 1
+        return count
 
     @property
     def next_fetch_offset(self) -> Offset:
         """Where to read what a member may get."""
-        for run in self._window:
-            if run.is_available:
+        # Asked for again and again for each record: nothing is called for a run.
+        window = self._window
+        for run in window.runs:
+            if run.state is _AVAILABLE and not run.write:
                 return run.first
-        return self._window.end
+        return window.end
 
     @property
     def next_deadline(self) -> float | None:
         """When the next lock is taken away."""
-        return min((run.lock_until for run in self._locked()), default=None)
+        soonest = None
+        for run in self._window.runs:
+            if (
+                run.state is _ACQUIRED
+                and not run.write
+                and (soonest is None or run.lock_until < soonest)
+            ):
+                soonest = run.lock_until
+        return soonest
 
     def states(self) -> list[StateBatch]:
         """Return what is known of all records between start and end."""
-        return [run.batch() for run in self._window]
+        return [run.batch() for run in self._window.runs]
 
     def can_acquire(self, limits: ShareLimits) -> bool:
         """Whether there may be something for a member, if the log has it."""
-        return self.next_fetch_offset < self.end_offset or len(self._window) < limits.in_flight_max
+        window = self._window
+        return (
+            window.end - window.start < limits.in_flight_max or self.next_fetch_offset < window.end
+        )
 
     # What members do.
 
@@ -133,6 +157,13 @@ class SharePartition:
 
         None: there is nothing to be recorded, as for locks that were only renewed.
         """
+        if len(acknowledgements) == 1:
+            [only] = acknowledgements
+            run = self._window.find(only.first, only.last)
+            if run is not None and only.types == _ACCEPTED and not _wrong_owner(run, member_id):
+                # All of what was acquired together, as nearly always.
+                run.state = RecordState.ACKNOWLEDGED
+                return self._recorded_first((run,), limits)
         said = [
             piece
             for each in acknowledgements
@@ -180,7 +211,8 @@ class SharePartition:
             )
         first = max(said.first, window.start)
         for run in window.over(first, said.last):
-            _check_owner(run, member_id)
+            if wrong := _wrong_owner(run, member_id):
+                raise Refusal(ErrorCode.INVALID_RECORD_STATE, wrong)
         return [
             (max(begin, first), end, kind) for begin, end, kind in _pieces(said) if end >= first
         ]
@@ -200,7 +232,7 @@ class SharePartition:
 
     def log_begins_at(self, log_start: Offset) -> None:
         """Give up what the log has no more, acquired or not."""
-        if log_start > self.start_offset:
+        if log_start > self._window.start:
             self._window.begin_at(log_start)
             self._window.drop_done()
 
@@ -208,7 +240,7 @@ class SharePartition:
         """A write has an outcome: what it says counts, or the locks are as they were."""
         if number == NO_WRITE:
             return
-        for run in self._window:
+        for run in self._window.runs:
             if run.write == number:
                 if is_recorded:
                     run.settle(run.state)
@@ -219,11 +251,19 @@ class SharePartition:
 
     # Dead letters.
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether there may be something for a dead letter topic."""
+        for run in self._window.runs:  # noqa: SIM110 - each record asks, and `any` takes more calls
+            if run.state is _ARCHIVING:
+                return True
+        return False
+
     def take_dying(self) -> list[StateBatch]:
         """Return what has to be put into a dead letter topic, each once."""
         dying = [
             run
-            for run in self._window
+            for run in self._window.runs
             if run.state is RecordState.ARCHIVING and not run.write and not run.is_dying
         ]
         for run in dying:
@@ -248,7 +288,9 @@ class SharePartition:
     # Parts of the above.
 
     def _locked(self) -> Iterable[Run]:
-        return (run for run in self._window if run.state is RecordState.ACQUIRED and not run.write)
+        return (
+            run for run in self._window.runs if run.state is RecordState.ACQUIRED and not run.write
+        )
 
     def _recorded_first(self, runs: Sequence[Run], limits: ShareLimits) -> StateWrite | None:
         if not runs:
@@ -258,15 +300,15 @@ class SharePartition:
             if run.state is RecordState.AVAILABLE:
                 run.state = _released(run, limits)
             run.write = number
-        return self._write(runs)._replace(number=number)
+        return self._write(runs, number)
 
-    def _write(self, runs: Iterable[Run]) -> StateWrite:
+    def _write(self, runs: Iterable[Run], number: int = NO_WRITE) -> StateWrite:
         return StateWrite(
-            NO_WRITE,
+            number,
             self.state_epoch,
-            self.start_offset,
+            self._window.start,
             self.delivery_complete_count,
-            tuple(run.batch() for run in runs),
+            tuple([run.batch() for run in runs]),
         )
 
 
@@ -276,19 +318,15 @@ def _released(run: Run, limits: ShareLimits) -> RecordState:
     return RecordState.ARCHIVING if limits.has_dead_letters else RecordState.ARCHIVED
 
 
-def _check_owner(run: Run, member_id: str) -> None:
+def _wrong_owner(run: Run, member_id: str) -> str:
+    """Return why a member has nothing to say of a run; nothing if it has."""
     if run.write:
-        raise Refusal(
-            ErrorCode.INVALID_RECORD_STATE,
-            "An acknowledgement of these records is being stored.",
-        )
-    if run.state is not RecordState.ACQUIRED:
-        raise Refusal(
-            ErrorCode.INVALID_RECORD_STATE,
-            "The records are not acquired, or no more.",
-        )
+        return "An acknowledgement of these records is being stored."
+    if run.state is not _ACQUIRED:
+        return "The records are not acquired, or no more."
     if run.member_id != member_id:
-        raise Refusal(ErrorCode.INVALID_RECORD_STATE, "Another member has acquired the records.")
+        return "Another member has acquired the records."
+    return ""
 
 
 def _pieces(said: Acknowledgement) -> Iterable[tuple[Offset, Offset, AcknowledgementKind]]:

@@ -1,8 +1,9 @@
 """What the share coordinator keeps of one partition for one group."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
 
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.errors import ProtocolError
@@ -11,6 +12,9 @@ from moldau.kernel.uuid_text import uuid_to_text
 from moldau.protocol.stored import share_group_state as stored
 from moldau.sharing.combination import combine
 from moldau.sharing.states import RecordState, StateBatch
+
+KEYS_MAX: Final = 4096
+"""How many keys' texts are remembered."""
 
 UNSET = -1
 """An epoch, start or count that is not said."""
@@ -25,6 +29,19 @@ class ShareKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.group_id}:{uuid_to_text(self.topic_id)}:{self.partition}"
+
+
+# A record's fetch, acknowledgement and state each ask for its key, and for the coordinator's.
+@lru_cache(maxsize=KEYS_MAX)
+def share_key(group_id: str, topic_id: bytes, partition: int) -> ShareKey:
+    """Return the key of a partition, for a group."""
+    return ShareKey(group_id, TopicId(topic_id), partition)
+
+
+@lru_cache(maxsize=KEYS_MAX)
+def coordinator_key(key: ShareKey) -> str:
+    """Return the text by which a state's coordinator is found."""
+    return str(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +68,15 @@ class ShareState:
     ) -> "ShareState":
         """Return the state after something was told; what comes late moves the start not back."""
         start = max(self.start_offset, start_offset)
-        return replace(
-            self,
-            leader_epoch=self.leader_epoch if leader_epoch == UNSET else leader_epoch,
-            start_offset=start,
-            delivery_complete_count=delivery_complete_count,
-            batches=combine(self.batches, batches, start),
+        return ShareState(
+            self.state_epoch,
+            self.leader_epoch if leader_epoch == UNSET else leader_epoch,
+            start,
+            delivery_complete_count,
+            combine(self.batches, batches, start),
+            self.snapshot_epoch,
+            self.created_ms,
+            self.written_ms,
         )
 
     def snapshot(self, key: ShareKey) -> StoredRecord:
@@ -158,13 +178,15 @@ class WireBatch(Protocol):
 def state_batches(batches: Iterable[WireBatch]) -> tuple[StateBatch, ...]:
     """Return what batches say; `ValueError` for a state that is not known here."""
     return tuple(
-        StateBatch(
-            Offset(batch.first_offset),
-            Offset(batch.last_offset),
-            RecordState(batch.delivery_state),
-            batch.delivery_count,
-        )
-        for batch in batches
+        [
+            StateBatch(
+                Offset(batch.first_offset),
+                Offset(batch.last_offset),
+                RecordState(batch.delivery_state),
+                batch.delivery_count,
+            )
+            for batch in batches
+        ]
     )
 
 

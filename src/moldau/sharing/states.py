@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from moldau.kernel.ids import Offset
 
@@ -16,10 +16,9 @@ class RecordState(IntEnum):
     ARCHIVING = 3  # given up, and on its way to a dead letter topic
     ARCHIVED = 4
 
-    @property
-    def is_final(self) -> bool:
-        """Whether no member gets the record any more."""
-        return self >= RecordState.ACKNOWLEDGED
+
+FIRST_FINAL: Final = RecordState.ACKNOWLEDGED
+"""From this state on no member gets the record any more."""
 
 
 class AcknowledgementKind(IntEnum):

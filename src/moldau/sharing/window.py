@@ -1,7 +1,6 @@
 """The records of a share partition that are on their way: consecutive runs of the same state."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from operator import attrgetter
 
 from moldau.kernel.ids import Offset
@@ -10,7 +9,11 @@ from moldau.sharing.states import RecordState, StateBatch
 NO_WRITE = 0
 NO_MEMBER = ""
 
+# Frozen sets would hash the members, which takes a call each.
 _DONE = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
+_APART = (RecordState.ACQUIRED, RecordState.ARCHIVING)
+"""Runs in these states stay runs of their own: what is said of them next may differ."""
+_NOWHERE = Offset(-1)
 
 _first = attrgetter("first")
 
@@ -53,11 +56,6 @@ class Run:
         """Whether a member may get it."""
         return self.state is RecordState.AVAILABLE and not self.write
 
-    @property
-    def is_done(self) -> bool:
-        """Whether no member will get it any more, for certain."""
-        return self.state in _DONE and not self.write
-
     def settle(self, state: RecordState) -> None:
         """Enter a state in which no member has it."""
         self.state = state
@@ -93,14 +91,20 @@ class ShareWindow:
     def __len__(self) -> int:
         return self.end - self.start
 
-    def __iter__(self) -> Iterator[Run]:
-        return iter(self.runs)
-
     def append(self, run: Run) -> None:
         """Add a run at the end."""
         assert run.first == self.end, "there are no holes"
         self.runs.append(run)
         self.end = Offset(run.last + 1)
+
+    def find(self, first: Offset, last: Offset) -> Run | None:
+        """Return the run of exactly a range, None if the range is not one run."""
+        index = bisect_right(self.runs, first, key=_first) - 1
+        if index >= 0:
+            run = self.runs[index]
+            if run.first == first and run.last == last:
+                return run
+        return None
 
     def over(self, first: Offset, last: Offset) -> list[Run]:
         """Return the runs that have something of a range, whole ones."""
@@ -131,24 +135,31 @@ class ShareWindow:
 
     def drop_done(self) -> None:
         """Move the start past everything at it that is done, and join what is alike."""
+        # Each acquisition and each acknowledgement ends here: nothing is called for a run.
+        runs = self.runs
         done = 0
-        while done < len(self.runs) and self.runs[done].is_done:
+        for run in runs:
+            if run.write or run.state not in _DONE:
+                break
             done += 1
         if done:
-            self.start = Offset(self.runs[done - 1].last + 1)
-            del self.runs[:done]
-        joined: list[Run] = []
-        for run in self.runs:
-            if joined and _are_alike(joined[-1], run):
-                joined[-1].last = run.last
+            self.start = Offset(runs[done - 1].last + 1)
+            del runs[:done]
+        before: Run | None = None
+        is_joined = False
+        for run in runs:
+            if (
+                before is not None
+                and before.state is run.state
+                and run.state not in _APART
+                and not before.write
+                and not run.write
+                and before.delivery_count == run.delivery_count
+            ):
+                before.last = run.last
+                run.first = _NOWHERE
+                is_joined = True
             else:
-                joined.append(run)
-        self.runs = joined
-
-
-def _are_alike(before: Run, run: Run) -> bool:
-    if before.write or run.write or before.state is not run.state:
-        return False
-    if before.delivery_count != run.delivery_count:
-        return False
-    return run.state not in (RecordState.ACQUIRED, RecordState.ARCHIVING)
+                before = run
+        if is_joined:
+            self.runs = [run for run in runs if run.first != _NOWHERE]

@@ -111,7 +111,8 @@ class SimulatedMachine:
 
     def _name(self, name: str) -> str:
         self._starts += 1
-        return f"{self.name}/{name or self._starts}"
+        # No two processes share a stream of chance: what one that is dead draws would show.
+        return f"{self.name}/{name}{self._starts}"
 
     def _start(self, process: "Process", program: Main) -> "Process":
         if not self.host.is_up:

@@ -1,7 +1,7 @@
 """What is recorded of a transactional id."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
@@ -73,9 +73,21 @@ class Transaction:
     def to(self, state: TransactionState, now_ms: int, **changes: Any) -> "Transaction":
         """Return what follows, in another state or still in the same, with other changes."""
         assert self.state in PREVIOUS[state], f"{self.state.shown} is followed by {state.shown}"
-        previous = self.producer_id
-        return replace(
-            self, state=state, update_ms=now_ms, previous_producer_id=previous, **changes
+        # `dataclasses.replace` asks about each field, and each transaction comes here four times.
+        fields = {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "timeout_ms": self.timeout_ms,
+            "start_ms": self.start_ms,
+            "partitions": self.partitions,
+            "next_producer_id": self.next_producer_id,
+            "next_producer_epoch": self.next_producer_epoch,
+            "client_version": self.client_version,
+            **changes,
+        }
+        return Transaction(
+            state=state, update_ms=now_ms, previous_producer_id=self.producer_id, **fields
         )
 
     def begun_with(

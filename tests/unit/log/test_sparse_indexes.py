@@ -61,6 +61,21 @@ def test_lookups_between_before_and_behind_the_entries() -> None:
     assert index.lookup(Offset(BASE + 10**9)) == index.last() == (BASE + 30_000, 4096 * 3000)
 
 
+def test_an_entry_at_hand_costs_no_search() -> None:
+    disk = MemoryDisk()
+    index = filled_offsets(disk, 3000)
+    assert index.entry_at_hand(4096 * 3000 + 7) == (BASE + 30_000, 4096 * 3000)
+    assert index.entry_at_hand(4096 * 2999 - 1) == (BASE + 29_980, 4096 * 2998)
+    # Of the pages before the one that grows only the one that was found last, at first the first.
+    assert index.entry_at_hand(4096 * 1500) == (BASE + 10_240, 4096 * 1024)
+    index.lookup(Offset(BASE + 15_000))
+    assert index.entry_at_hand(4096 * 1500) == (BASE + 15_000, 4096 * 1500)
+    assert index.entry_at_hand(4096 * 5) is None
+    disk.remove("x.index")
+    assert index.entry_at_hand(4096 * 1501 - 1) == (BASE + 15_000, 4096 * 1500)
+    assert offset_index(disk).entry_at_hand(4096) is None
+
+
 def test_opening_reads_nothing_and_a_lookup_little() -> None:
     class CountingDisk(MemoryDisk):
         calls = 0

@@ -56,6 +56,11 @@ class Coordinator(ABC):
 
     # Finding.
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the cluster has no topic of this kind yet."""
+        return not self._shards and self._broker.image.topics.find(self.topic) is None
+
     def partition_of(self, key: str) -> int | None:
         """Return the partition that a key belongs to, None while there is no topic."""
         topic = self._broker.image.topics.find(self.topic)

@@ -11,7 +11,7 @@ from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING
 from moldau.protocol.errors import ErrorCode
 from moldau.protocol.messages.create_topics import CreateTopicsResponse
-from moldau.sharing.share_state import ShareKey
+from moldau.sharing.share_state import ShareKey, coordinator_key
 
 if TYPE_CHECKING:
     from moldau.broker.coordinators.siblings import CoordinatingBroker
@@ -71,26 +71,32 @@ class _Question(Generic[OwnAnswer]):
         self._key = key
         self._command = command
         self._then = then
-        self._until = broker.environment.now().monotonic + PATIENCE_SECONDS
+        self._until: float | None = None
+        """When it is given up; nearly always the first answer is the last."""
 
     def ask(self) -> None:
         """Ask, or have the topic made first."""
         shares = self._broker.coordinators.shares
-        if self._broker.image.topics.find(shares.topic) is None:
+        if shares.is_missing:
             entropy = self._broker.environment.entropy(UUID_BYTES)
             self._broker.controller.submit(
                 CreateMissingTopics([shares.topic], entropy), self._created
             )
         else:
-            shares.submit(str(self._key), self._command, self._answered)
+            shares.submit(coordinator_key(self._key), self._command, self._answered)
 
     def _created(self, _outcome: CreateTopicsResponse | ErrorCode) -> None:
-        self._broker.coordinators.shares.submit(str(self._key), self._command, self._answered)
+        self._broker.coordinators.shares.submit(
+            coordinator_key(self._key), self._command, self._answered
+        )
 
     def _answered(self, outcome: OwnAnswer | Refusal) -> None:
         environment = self._broker.environment
         if isinstance(outcome, Refusal) and outcome.code in PASSING:
-            again = environment.now().monotonic + PAUSE_SECONDS
+            now = environment.now().monotonic
+            if self._until is None:
+                self._until = now + PATIENCE_SECONDS
+            again = now + PAUSE_SECONDS
             if again < self._until:
                 environment.at(again, self.ask)
                 return

@@ -1,6 +1,6 @@
 """One partition of a coordinator's topic: the machine that its records make, and its callers."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import count, islice
@@ -24,7 +24,7 @@ from moldau.coordination.machine import Machine
 from moldau.coordination.producer import NO_PRODUCER, ProducerIdentity
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import ErrorReader, told_code
-from moldau.coordination.stored_record import RecordTypes
+from moldau.coordination.stored_record import RecordTypes, StoredRecord
 from moldau.kernel.clock import Instant
 from moldau.kernel.errors import ProtocolError
 from moldau.kernel.ids import Offset
@@ -269,17 +269,27 @@ class Shard:
         self._end = Offset(appended.last_offset + 1)
         return appended.base_offset
 
-    def _batches(self, decision: Decision[Any], now: Instant) -> Iterator[Sequence[Record]]:
+    def _batches(self, decision: Decision[Any], now: Instant) -> Iterable[Sequence[Record]]:
         """Return what was decided as batches that the log has room for, one if it is atomic."""
+        if decision.is_atomic:
+            return [
+                [
+                    Record(number, now.wall_ms, *record.encode())
+                    for number, record in enumerate(decision.records)
+                ]
+            ]
+        return self._fitting(decision.records, now)
+
+    def _fitting(self, records: Sequence[StoredRecord], now: Instant) -> Iterator[Sequence[Record]]:
         log = self.replica.log
         assert log is not None, "it leads"
         room = log.config.max_message_bytes - HEADER_BYTES
         size = 0
         batch: list[Record] = []
-        for record in decision.records:
+        for record in records:
             key, value = record.encode()
             more = len(key) + len(value or b"") + RECORD_OVERHEAD_MAX
-            if batch and size + more > room and not decision.is_atomic:
+            if batch and size + more > room:
                 yield batch
                 size, batch = 0, []
             size += more

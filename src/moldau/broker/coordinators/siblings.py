@@ -14,6 +14,10 @@ class SiblingCoordinator(Protocol):
 
     topic: str
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the cluster has no topic of this kind yet."""
+
     def submit(
         self, key: str, command: Command[Answer], then: Callable[[Answer | Refusal], None]
     ) -> None:

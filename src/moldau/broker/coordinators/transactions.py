@@ -74,14 +74,22 @@ class TransactionCoordinator(Coordinator):
         self, key: str, command: Command[Answer], then: Callable[[Answer | Refusal], None]
     ) -> None:
         """Have a command decided, with a producer id if it turns out to need one."""
+        if isinstance(command, IdentifiedCommand):
+            super().submit(key, command, partial(self._decided, key, command, then))
+        else:
+            super().submit(key, command, then)
 
-        def decided(outcome: Answer | Refusal) -> None:
-            if isinstance(command, IdentifiedCommand) and isinstance(outcome, ProducerIdNeeded):
-                self._broker.producer_ids.take(partial(self._identify, key, command, then))
-            else:
-                then(outcome)
-
-        super().submit(key, command, decided)
+    def _decided(
+        self,
+        key: str,
+        command: IdentifiedCommand[Answer],
+        then: Callable[[Answer | Refusal], None],
+        outcome: Answer | Refusal,
+    ) -> None:
+        if isinstance(outcome, ProducerIdNeeded):
+            self._broker.producer_ids.take(partial(self._identify, key, command, then))
+        else:
+            then(outcome)
 
     def _identify(
         self,

@@ -55,6 +55,7 @@ def handle_share_acknowledge(
         broker,
         *key,
         said,
+        now=call.received.monotonic,
         may_renew=call.version >= RENEWAL_SINCE and request.is_renew_ack,
         then=acknowledged,
     )

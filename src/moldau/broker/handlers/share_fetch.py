@@ -12,7 +12,13 @@ from moldau.broker.leaders import current_leader
 from moldau.broker.shares.acknowledgements import AcknowledgementOutcomes, acknowledge
 from moldau.broker.shares.fetch import ForMember, ShareFetch, Terms
 from moldau.broker.shares.requests import check_member, refuse_renewal
-from moldau.broker.shares.sessions import FIRST_EPOCH, LAST_EPOCH, SessionKey, SharedPartition
+from moldau.broker.shares.sessions import (
+    FIRST_EPOCH,
+    LAST_EPOCH,
+    SessionKey,
+    SharedPartition,
+    ShareSession,
+)
 from moldau.broker.shares.share_settings import share_settings
 from moldau.coordination.refusal import Refusal
 from moldau.protocol.errors import ErrorCode
@@ -37,7 +43,7 @@ def handle_share_fetch(
     broker: Broker, call: Call, request: ShareFetchRequest
 ) -> ShareFetchResponse | None:
     """Acquire records for a member of a share group."""
-    said = {
+    said: dict[SharedPartition, Sequence[AcknowledgementBatch]] = {
         (topic.topic_id, each.partition_index): each.acknowledgement_batches
         for topic in request.topics
         for each in topic.partitions
@@ -60,13 +66,6 @@ def _select(
     """Return the partitions of the member's session, in turn."""
     sessions = broker.shares.sessions
     epoch = request.share_session_epoch
-    # As in Kafka, a topic that is not known yet is passed over: its members name it again.
-    named = [
-        (topic.topic_id, each.partition_index)
-        for topic in request.topics
-        if broker.image.topics.find_by_id(topic.topic_id) is not None
-        for each in topic.partitions
-    ]
     if epoch == FIRST_EPOCH:
         if has_said:
             raise Refusal(
@@ -74,20 +73,43 @@ def _select(
             )
         broker.shares.end(key)
         sessions_max = broker.settings.group_share_max_share_sessions
-        session = sessions.begin(key, call.peer, named, sessions_max)
+        session = sessions.begin(key, call.peer, _named(broker, request), sessions_max)
         broker.shares.watch(call.peer)
         return session.in_turn(epoch)
     session = sessions.get(key, epoch)
     if epoch == LAST_EPOCH:
         return ()
-    forgotten = [
-        (topic.topic_id, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    ]
-    sessions.update(session, named, forgotten)
+    if request.forgotten_topics_data or not _knows_all(session, request):
+        forgotten = [
+            (topic.topic_id, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ]
+        sessions.update(session, _named(broker, request), forgotten)
     session.advance()
     return session.in_turn(epoch)
+
+
+def _named(broker: Broker, request: ShareFetchRequest) -> list[SharedPartition]:
+    """Return the partitions that a request names.
+
+    As in Kafka, a topic that is not known yet is passed over: its members name it again.
+    """
+    return [
+        (topic.topic_id, each.partition_index)
+        for topic in request.topics
+        if broker.image.topics.find_by_id(topic.topic_id) is not None
+        for each in topic.partitions
+    ]
+
+
+def _knows_all(session: ShareSession, request: ShareFetchRequest) -> bool:
+    """Whether a request names nothing new: acknowledgements name what is in the session."""
+    for topic in request.topics:
+        for each in topic.partitions:
+            if (topic.topic_id, each.partition_index) not in session.partitions:
+                return False
+    return True
 
 
 class _Answering:
@@ -119,6 +141,7 @@ class _Answering:
             self._key.group_id,
             self._key.member_id,
             said,
+            now=self._call.received.monotonic,
             may_renew=is_renewal,
             then=self._acknowledged,
         )
@@ -154,7 +177,9 @@ class _Answering:
     def _answer(self) -> None:
         assert self._fetched is not None, "there is an answer when all is done"
         assert self._outcomes is not None, "there is an answer when all is done"
-        rows = {each.partition: self._row(each) for each in self._fetched}
+        rows = {}
+        for each in self._fetched:
+            rows[each.partition] = self._row(each)
         for partition, refusal in self._outcomes.items():
             row = rows.setdefault(partition, PartitionData(partition_index=partition[1]))
             if refusal is not None:

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from moldau.broker.shares.sessions import SharedPartition
 from moldau.coordination.refusal import Refusal
-from moldau.kernel.ids import Offset, TopicId
+from moldau.kernel.ids import Offset
 from moldau.protocol.errors import ErrorCode
-from moldau.sharing.share_state import ShareKey
+from moldau.sharing.share_state import share_key
 from moldau.sharing.states import Acknowledgement, AcknowledgementKind
 
 if TYPE_CHECKING:
     from moldau.broker.broker import Broker
     from moldau.broker.shares.partition import LedShare
+
+_KINDS: Final = {kind.value: kind for kind in AcknowledgementKind}
 
 AcknowledgementOutcomes = Mapping[SharedPartition, Refusal | None]
 
@@ -32,6 +34,7 @@ def acknowledge(
     member_id: str,
     said: Mapping[SharedPartition, Sequence[AcknowledgementBatch]],
     *,
+    now: float,
     may_renew: bool,
     then: Callable[[AcknowledgementOutcomes], None],
 ) -> None:
@@ -53,14 +56,14 @@ def acknowledge(
         except Refusal as refusal:
             done(refusal)
         else:
-            share.acknowledge(member_id, checked, done)
+            share.acknowledge(member_id, checked, now, done)
 
 
 def _find(broker: "Broker", group_id: str, partition: SharedPartition) -> "LedShare":
     topic_id, index = partition
     if broker.image.topics.find_by_id(topic_id) is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
-    share = broker.shares.find(ShareKey(group_id, TopicId(topic_id), index))
+    share = broker.shares.find(share_key(group_id, topic_id, index))
     if share is None:
         raise Refusal(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Nothing of this partition is acquired."
@@ -84,11 +87,14 @@ def _checked(batches: Sequence[AcknowledgementBatch], *, may_renew: bool) -> lis
         if len(types) not in (1, last - first + 1):
             raise _invalid("A batch has one type for all its offsets, or one for each.")
         highest = AcknowledgementKind.RENEW if may_renew else AcknowledgementKind.REJECT
-        if not all(AcknowledgementKind.GAP <= each <= highest for each in types):
-            raise _invalid("There is no such type of acknowledgement.")
+        kinds = []
+        for each in types:
+            kind = _KINDS.get(each)
+            if kind is None or kind > highest:
+                raise _invalid("There is no such type of acknowledgement.")
+            kinds.append(kind)
         end = last
-        kinds = tuple(map(AcknowledgementKind, types))
-        checked.append(Acknowledgement(Offset(first), Offset(last), kinds))
+        checked.append(Acknowledgement(Offset(first), Offset(last), tuple(kinds)))
     return checked
 
 

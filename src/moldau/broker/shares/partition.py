@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from moldau.broker.coordinators.persister import persist
 from moldau.broker.shares.dead_letters import Burial
-from moldau.broker.shares.share_settings import (
-    has_dead_letters,
-    share_limits,
-    share_settings,
-)
+from moldau.broker.shares.share_settings import ShareTerms, share_settings, share_terms
 from moldau.coordination.command import Done
 from moldau.coordination.refusal import Refusal
 from moldau.coordination.refusal_codes import PASSING, ErrorReader, told_code
@@ -18,11 +14,12 @@ from moldau.kernel.disk import DiskColdError
 from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE
 from moldau.log.extents import Isolation
+from moldau.metadata.configs import Resource, ResourceType
+from moldau.metadata.features import SHARE_VERSION
 from moldau.metadata.settings.allowed import duration_ms
 from moldau.protocol.errors import ErrorCode
 from moldau.replication.replica import Replica
 from moldau.sharing.commands import ReadState, WriteState
-from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.share_state import UNSET, ShareKey, ShareState
 from moldau.sharing.states import Acknowledgement, StateBatch, StateWrite
@@ -63,6 +60,10 @@ class LedShare:
         """Why it cannot be loaded."""
         self.is_read = False
         """Whether a fetch reads the log to acquire something: others wait."""
+        self._resource = Resource(ResourceType.GROUP, key.group_id)
+        self._terms = share_terms(broker, key.group_id)
+        self._sources: tuple[object, ...] = (None, None, None)
+        """What the terms follow from."""
         self._watchers: dict[Watcher, None] = {}
         self._timer: Timer | None = None
         self._timer_at = 0.0
@@ -75,14 +76,36 @@ class LedShare:
         """Whether the partition is still led as when this began."""
         return self.replica.log is not None and self.replica.leader_epoch == self._epoch
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is loaded and still led: there is nothing to be done or told first."""
+        replica = self.replica
+        return (
+            self.partition is not None
+            and not self._is_dropped
+            and replica.log is not None
+            and replica.leader_epoch == self._epoch
+        )
+
     def settings(self) -> "GroupSettings":
         """Return the group's settings."""
         return share_settings(self._broker, self.key.group_id)
 
-    def limits(self) -> ShareLimits:
-        """Return what the group allows."""
-        settings = self.settings()
-        return share_limits(settings, has_dead_letters=has_dead_letters(self._broker, settings))
+    def terms(self) -> ShareTerms:
+        """Return what the group may do now."""
+        # A group's configs are replaced when they change, and so are the broker's settings.
+        broker = self._broker
+        image = broker.image
+        sources = (
+            image.configs.of(self._resource),
+            broker.settings,
+            image.levels.get(SHARE_VERSION, 0),
+        )
+        known = self._sources
+        if sources[0] is not known[0] or sources[1] is not known[1] or sources[2] != known[2]:
+            self._terms = share_terms(broker, self.key.group_id)
+            self._sources = sources
+        return self._terms
 
     # Loading.
 
@@ -153,7 +176,9 @@ class LedShare:
     def may_have_records(self) -> bool:
         """Whether a look is worth its while: there are records, or an error to be told."""
         partition, log = self.partition, self.replica.log
-        return partition is None or log is None or partition.next_fetch_offset < log.high_watermark
+        if partition is None or log is None:
+            return True
+        return partition.next_fetch_offset < log.end.high_watermark
 
     def wake(self, replica: Replica) -> None:  # noqa: ARG002 - it has one
         """Offer what is committed from now on; the log may be led no more as well."""
@@ -189,15 +214,19 @@ class LedShare:
     # Changing.
 
     def acknowledge(
-        self, member_id: str, said: Sequence[Acknowledgement], then: AcknowledgeDone
+        self,
+        member_id: str,
+        said: Sequence[Acknowledgement],
+        now: float,
+        then: AcknowledgeDone,
     ) -> None:
         """Take what a member says of its records; `then` hears when it is stored, or why not."""
         if self.partition is None:
             then(Refusal(ErrorCode.INVALID_RECORD_STATE, "Nothing of it is acquired."))
             return
-        now = self._broker.environment.now().monotonic
         try:
-            write = self.partition.acknowledge(member_id, said, limits=self.limits(), now=now)
+            limits = self.terms().limits
+            write = self.partition.acknowledge(member_id, said, limits=limits, now=now)
         except Refusal as refusal:
             then(refusal)
             return
@@ -208,14 +237,13 @@ class LedShare:
         if self.partition is None:
             then(None)
         else:
-            self._store(self.partition.release(member_id, self.limits()), then)
+            self._store(self.partition.release(member_id, self.terms().limits), then)
 
     def changed(self) -> None:
         """Something was acquired: there are locks to be watched."""
         self._set_timer()
 
     def _store(self, write: StateWrite | None, then: AcknowledgeDone) -> None:
-        self._set_timer()
         if write is None:
             then(None)
             return
@@ -233,10 +261,12 @@ class LedShare:
         refusal = outcome if isinstance(outcome, Refusal) else None
         assert self.partition is not None, "it has something to store"
         self.partition.written(write.number, is_recorded=refusal is None)
-        if refusal is not None and refusal.code not in PASSING:
-            # Another broker leads the partition, or the state was begun anew: forget this one.
-            self.drop()
-        self._set_timer()
+        if refusal is not None:
+            if refusal.code not in PASSING:
+                # Another broker leads it, or the state was begun anew: forget this one.
+                self.drop()
+            # Locks are as they were, and may have run out.
+            self._set_timer()
         self._bury()
         self.offer()
         then(None if refusal is None else _seen(refusal))
@@ -268,7 +298,8 @@ class LedShare:
         self._timer = None
         assert self.partition is not None, "it had locks"
         now = self._broker.environment.now().monotonic
-        write = self.partition.expire(self.limits(), now)
+        write = self.partition.expire(self.terms().limits, now)
+        self._set_timer()
         self._store(write, _ignored)
         self._bury()
         self.offer()
@@ -278,7 +309,9 @@ class LedShare:
     def _bury(self) -> None:
         """Have what is given up put into the dead letter topic, and be done with it then."""
         assert self.partition is not None, "it is open"
-        for batch in () if self._is_dropped else self.partition.take_dying():
+        if self._is_dropped or not self.partition.has_given_up:
+            return
+        for batch in self.partition.take_dying():
             Burial(
                 self._broker,
                 self.key,

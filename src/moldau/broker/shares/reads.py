@@ -1,8 +1,9 @@
 """What there is for a share group in a log, before and after it is read."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from moldau._native.fetch import try_read
 from moldau._native.records import Batch, read_batches
 from moldau.broker.shares.partition import LedShare
 from moldau.kernel.disk import Buffer, DiskColdError
@@ -10,13 +11,12 @@ from moldau.kernel.ids import Offset
 from moldau.log.errors import UNREADABLE, OffsetOutOfRangeError
 from moldau.log.extents import Isolation, Read
 from moldau.log.markers import find_marker
+from moldau.sharing.limits import ShareLimits
 from moldau.sharing.partition import SharePartition
 from moldau.sharing.states import Acquired, FetchedBatches, ShareSpan
 
 if TYPE_CHECKING:
     from moldau.broker.broker_view import BrokerView
-
-READ_COMMITTED: Final = "read_committed"
 
 
 class ShareRead(NamedTuple):
@@ -43,11 +43,11 @@ def find_read(broker: "BrokerView", share: LedShare, bytes_max: int) -> ShareRea
     partition, log = share.partition, share.replica.log
     if partition is None or log is None or share.is_read or not share.may_have_records:
         return None
-    settings = share.settings()
+    terms = share.terms()
     partition.log_begins_at(log.log_start)
-    if not partition.can_acquire(share.limits()):
+    if not partition.can_acquire(terms.limits):
         return None
-    is_committed = settings.share_isolation_level == READ_COMMITTED
+    is_committed = terms.is_stable
     offset = partition.next_fetch_offset
     try:
         read = log.read(
@@ -69,6 +69,57 @@ def find_read(broker: "BrokerView", share: LedShare, bytes_max: int) -> ShareRea
     return ShareRead(share, partition, offset, read, is_committed)
 
 
+class HotRead(NamedTuple):
+    """What one partition has for a member, read already."""
+
+    partition: SharePartition
+    fetched: FetchedBatches
+    batches: Sequence[Batch]
+    content: Buffer
+    limits: ShareLimits
+
+
+def try_hot(share: LedShare, records_max: int, bytes_max: int) -> HotRead | None:
+    """Read what a member could acquire; None if there is nothing, or `find_read` has to look.
+
+    The kernel declines what is not in memory, and aborted transactions. Of what no member had yet
+    only as much is looked at as is wanted: behind a backlog, that is little of what was read.
+    """
+    partition, log = share.partition, share.replica.log
+    if partition is None or log is None or share.is_read:
+        return None
+    offset, end = partition.next_fetch_offset, log.end
+    if offset >= end.high_watermark or end.log_start > partition.start_offset:
+        return None
+    terms = share.terms()
+    if not partition.can_acquire(terms.limits):
+        return None
+    try:
+        content = try_read(share.replica, offset, terms.is_stable, bytes_max)
+    except UNREADABLE:
+        return None
+    if content is None:
+        return None
+    batches = read_batches(content, check_crc=False)
+    if len(batches) > 1 and offset >= partition.end_offset:
+        batches = batches[: _needed(batches, offset + records_max)]
+    return HotRead(
+        partition, FetchedBatches(offset, _spans(batches)), batches, content, terms.limits
+    )
+
+
+def _needed(batches: Sequence[Batch], end: int) -> int:
+    """Return how many batches there are up to the one behind which nothing is before `end`."""
+    for number, batch in enumerate(batches, 1):
+        if batch.last_offset >= end:
+            return number
+    return len(batches)
+
+
+def _spans(batches: Sequence[Batch]) -> list[ShareSpan]:
+    return [ShareSpan(Offset(batch.base_offset), Offset(batch.last_offset)) for batch in batches]
+
+
 class Content(NamedTuple):
     """Batches that were read, and what that means for a share partition."""
 
@@ -79,9 +130,8 @@ class Content(NamedTuple):
 def open_content(found: ShareRead, content: Buffer) -> Content:
     """Look at the batches of what was read."""
     batches = read_batches(content, check_crc=False)
-    spans = [ShareSpan(Offset(batch.base_offset), Offset(batch.last_offset)) for batch in batches]
     aborted = _aborted(found.read, batches, content) if found.is_committed else ()
-    return Content(batches, FetchedBatches(found.offset, spans, aborted))
+    return Content(batches, FetchedBatches(found.offset, _spans(batches), aborted))
 
 
 def _aborted(read: Read, batches: Sequence[Batch], content: Buffer) -> list[ShareSpan]:
@@ -103,6 +153,8 @@ def _aborted(read: Read, batches: Sequence[Batch], content: Buffer) -> list[Shar
 
 def cut(content: Buffer, batches: Sequence[Batch], acquired: Sequence[Acquired]) -> memoryview:
     """Return the batches that have what was acquired, from the first to the last of them."""
+    if len(batches) == 1:
+        return memoryview(content)[batches[0].position : batches[0].position + batches[0].size]
     first, last = acquired[0].first, acquired[-1].last
     needed = [
         batch for batch in batches if batch.last_offset >= first and batch.base_offset <= last

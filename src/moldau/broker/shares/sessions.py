@@ -42,7 +42,7 @@ class ShareSession:
     def in_turn(self, epoch: int) -> list[SharedPartition]:
         """Return the partitions, beginning with another one for each epoch of a request."""
         partitions = list(self.partitions)
-        if not partitions:
+        if len(partitions) < 2:
             return partitions
         first = epoch % len(partitions)
         return partitions[first:] + partitions[:first]
