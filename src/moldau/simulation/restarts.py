@@ -1,23 +1,27 @@
 """The simplest faults: the node is killed, loses power or is stopped, and comes back."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from moldau.simulation.run import Run
 
-KINDS: Final = ("kill", "power loss", "stop")
+POWER_LOSS: Final = "power loss"
+KINDS: Final = ("kill", POWER_LOSS, "stop")
 
 
 class Restarts:
     """Ends the node again and again, in each of some ways, and starts it soon after."""
 
-    def __init__(self, *, every_seconds: float = 10.0, kinds: tuple[str, ...] = KINDS) -> None:
+    def __init__(self, *, every_seconds: float = 10.0, kinds: Sequence[str] = KINDS) -> None:
         self._every_seconds = every_seconds
         self._kinds = kinds
 
     def begin(self, run: Run) -> None:
         """Have the first one happen after a while."""
         self._random = run.world.random("restarts")
-        self._plan(run)
+        self._kinds = [each for each in self._kinds if each != POWER_LOSS or run.may_lose_power]
+        if self._kinds:
+            self._plan(run)
 
     def end(self, run: Run) -> None:
         """Do nothing: the node is what the run starts again."""
@@ -31,8 +35,7 @@ class Restarts:
             return
         node = run.node
         if node is not None and node.is_alive:
-            kinds = [each for each in self._kinds if each != "power loss" or run.may_lose_power]
-            kind = self._random.choice(kinds)
+            kind = self._random.choice(self._kinds)
             run.note_fault(kind, node.name)
             match kind:
                 case "kill":

@@ -7,8 +7,9 @@ the node: what a restart brings back has to be what was committed before.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from moldau._native.records import Batch, CorruptBatchError, Record, read_batches
+from moldau._native.records import Batch, Record, read_batches
 from moldau.kernel.disk import Buffer
+from moldau.kernel.errors import CorruptBatchError
 from moldau.kernel.ids import TopicPartition
 from moldau.log.markers import find_marker
 from moldau.log.partition import PartitionLog
