@@ -58,6 +58,13 @@ class CachedFile:
         if position < len(self._durable):
             self._durable[position] ^= mask
 
+    def rot(self, random: Random, bits: int) -> int:
+        """Damage bits of what was not synced; return how many."""
+        tail = len(self.data) - self._clean
+        for _ in range(bits if tail > 0 else 0):
+            self.data[self._clean + random.randrange(tail)] ^= 1 << random.randrange(8)
+        return bits if tail > 0 else 0
+
     def _settle(self) -> None:
         self._clean = len(self.data)
         self._cuts.clear()

@@ -73,6 +73,11 @@ class SimulatedDisk:
         self._faults.clear()
         self._power_lost_at = None
 
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether a law reads, and no process."""
+        return self._is_looked_at
+
     @contextmanager
     def without_faults(self) -> Iterator[None]:
         """Let laws look at the files: no fault that waits comes up or closer, nothing is cold."""
@@ -96,6 +101,13 @@ class SimulatedDisk:
             position = self._random.randrange(len(file.data))
         file.flip(position, 1 << self._random.randrange(8))
         return position
+
+    def rot(self, bits: int) -> int:
+        """Damage bits of what was not synced, in any files; a crash must follow. Return how many.
+
+        Until then reads would show them, which no device does to what only the cache has.
+        """
+        return sum(file.rot(self._random, bits) for _, file in files_below(self._names.root))
 
     def chill(self, path: str) -> None:
         """Drop a file from the cache: reads are refused as cold until it is warmed."""
@@ -240,9 +252,11 @@ class SimulatedDisk:
         """Return how much of the capacity is left; without one, plenty."""
         if self.capacity_bytes is None:
             return 1 << 40
-        return self.capacity_bytes - sum(
-            len(file.data) for _, file in files_below(self._names.root)
-        )
+        return self.capacity_bytes - self.used_bytes()
+
+    def used_bytes(self) -> int:
+        """Return how much all files have."""
+        return sum(len(file.data) for _, file in files_below(self._names.root))
 
     def _read_cold(self, file: CachedFile, path: str, position: int, into: memoryview) -> None:
         self._step("read", path)

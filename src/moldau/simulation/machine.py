@@ -51,6 +51,8 @@ class SimulatedMachine:
         """Which process has a log directory."""
         self.processes: list[Process] = []
         """Those that are alive."""
+        self.before_disk: Callable[[str, SimulatedDisk], None] | None = None
+        """Called with each operation of a process on a disk, by its name, before it is done."""
         self.device_free_ns = 0
         """Until this time of the world calls in threads hang: see `stall`."""
         self._starts = 0
@@ -209,6 +211,17 @@ class Process:
             for socket in self.sockets:
                 socket.readable = socket.writable = None
                 socket.close(self.scheduler.now)
+
+    def disk_operation(self, kind: str, disk: SimulatedDisk) -> None:
+        """Tell of an operation on a disk before it is done."""
+        if self.machine.before_disk is not None:
+            self.machine.before_disk(kind, disk)
+
+    def die(self) -> None:
+        """Be killed in the middle of an operation of its own, as kill -9 does it."""
+        self.revoke()
+        # The objects on the stack are still in use.
+        self.scheduler.after(0, self._bury, ProcessState.KILLED)
 
     def power_lost(self) -> None:
         """Have the machine lose its power, in the middle of an operation of this process."""

@@ -48,6 +48,8 @@ class NetworkHost:
         self.address = address
         self.is_up = True
         """A host that is not answers nothing at all."""
+        self.refuses = False
+        """Whether it refuses all connections."""
         self.listeners: dict[int, VirtualListener] = {}
         self.sockets: dict[VirtualSocket, None] = {}
         self._next_port = FIRST_FREE_PORT
@@ -263,7 +265,7 @@ class _Dial:
             return
         if self._there.is_cut or self._back.is_cut or not self._target.is_up:
             return
-        listener = self._target.listeners.get(self._port)
+        listener = None if self._target.refuses else self._target.listeners.get(self._port)
         back = self._back.delay(60)
         if listener is None:
             text = os.strerror(errno.ECONNREFUSED)

@@ -27,6 +27,9 @@ class DiskOwner(Protocol):
     def is_revoked(self) -> bool:
         """Whether nothing it does has effect any more."""
 
+    def disk_operation(self, kind: str, disk: SimulatedDisk) -> None:
+        """An operation begins; faults may hit it, and may even end the process."""
+
     def power_lost(self) -> None:
         """The power has gone in the middle of an operation."""
 
@@ -137,6 +140,10 @@ class ProcessDisk:
         if owner.is_revoked:
             raise ProcessGoneError
         owner.trace.note(owner.name, kind, f"{self._name} {detail}")
+        if not self._disk.is_looked_at:
+            owner.disk_operation(kind, self._disk)
+            if owner.is_revoked:
+                raise ProcessGoneError
         try:
             return operation(*args)
         except PowerLostError:

@@ -1,7 +1,7 @@
 """A run: a node under work and faults in a world, with all laws, from one seed."""
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -12,6 +12,7 @@ from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
+from moldau.simulation.disk import SimulatedDisk
 from moldau.simulation.laws.committed import ReadFile
 from moldau.simulation.laws.node import NodeLaws
 from moldau.simulation.laws.transformed import check_transformed
@@ -113,7 +114,8 @@ class RunOutcome:
     """Operations by kind."""
     faults: Counter[str] = field(default_factory=Counter)
     """Faults by kind."""
-    client_kills: int = 0
+    faults_in_flight: Counter[str] = field(default_factory=Counter)
+    """How many of them hit while a client waited for a send or a transaction."""
     violation: str = ""
     """The law that was broken, and by what; empty if none was."""
 
@@ -140,6 +142,7 @@ class Run:
         nodes: int = 1,
         faults: Faults | None = None,
         pace: float = 1.0,
+        clients: Sequence[str] = (),
         keeps_text: bool = False,
     ) -> None:
         if nodes != 1:
@@ -159,8 +162,13 @@ class Run:
         self._laws = NodeLaws(_look)
         self._turns = 0
         self._down_since: float | None = 0.0
+        self.disk_in_use: SimulatedDisk | None = None
+        """The disk that an operation of the node is at, while faults may hit that operation."""
+        self.cut_off: dict[str, None] = {}
+        """Machines of clients that stay without the node when all else is healed."""
         self._team = Team(
-            self.world, self._clients(pace), self.world.random("team"), life_seconds=60.0
+            self.world,
+            [each for each in self._clients(pace) if not clients or each.name in clients],
         )
 
     # What faults use.
@@ -184,9 +192,34 @@ class Run:
         self._turns = 0
         self.node = self.machine.start_node({**SETTINGS, "durability": self.durability})
 
-    def note_fault(self, kind: str, text: str = "") -> None:
+    @property
+    def client_names(self) -> list[str]:
+        """The names of all clients."""
+        return [client.name for client in self._team.clients]
+
+    @property
+    def client_machines(self) -> list[str]:
+        """The names of the machines that clients run on."""
+        count = len(self._team.clients)
+        return list(dict.fromkeys(map(self._team.machine_of, range(count))))
+
+    def kill_node(self) -> None:
+        """Kill the node's process, also in the middle of a disk operation of its own."""
+        if self.node is None:
+            return
+        if self.disk_in_use is None:
+            self.node.kill()
+        else:
+            self.node.die()
+
+    def kill_client(self, name: str, absence_seconds: float) -> None:
+        """Kill a client, and start it again after a while."""
+        self._team.kill(name, absence_seconds)
+
+    def note_fault(self, kind: str, text: str = "", *, is_in_flight: bool = False) -> None:
         """Count a fault, and have it in the trace."""
         self.outcome.faults[kind] += 1
+        self.outcome.faults_in_flight[kind] += is_in_flight
         self.world.trace.note("world", "fault", f"{kind} {text}")
 
     # The run.
@@ -205,7 +238,6 @@ class Run:
             self._tell_outage()
             self.outcome.seconds = world.seconds
             self.outcome.acknowledged = self.ledger.acknowledged
-            self.outcome.client_kills = self._team.kills
             self.outcome.digest = world.trace.digest()
         return self.outcome
 
@@ -225,18 +257,22 @@ class Run:
     def _heal(self) -> None:
         self.is_healing = True
         self._faults.end(self)
-        self._team.spare()
         self._await(self._serves, START_SECONDS_MAX, "serves after the last fault")
         healed = self.world.seconds
         self.world.run(LIVENESS_SECONDS)
-        for client in self._team.clients:
-            if client.acknowledged_at < healed:
+        for number, client in enumerate(self._team.clients):
+            is_cut_off = self._team.machine_of(number) in self.cut_off
+            if client.acknowledged_at < healed and not is_cut_off:
                 raise LawViolation(
                     "liveness",
                     f"{client.name} has completed nothing in {LIVENESS_SECONDS:g} s after the last"
                     f" fault at {healed:.3f} s, and its last operation at"
                     f" {client.acknowledged_at:.3f} s",
                 )
+
+        for machine in self.cut_off:
+            self.world.network.heal(machine, self.machine.name)
+            self.world.network.heal(self.machine.name, machine)
 
     def _end(self) -> None:
         self._team.end()
