@@ -11,6 +11,7 @@ from moldau.runtime.node import Node
 from moldau.simulation.laws.committed import CommittedLog, ReadFile, RecordsLaw
 from moldau.simulation.laws.coordinated import PartitionOwners, TransactionStates
 from moldau.simulation.laws.log import check_log
+from moldau.simulation.laws.waiting import check_coordinators, check_fetches
 
 RECORDS_LAWS: Final[dict[str, Callable[[], RecordsLaw]]] = {
     OFFSETS: PartitionOwners,
@@ -46,6 +47,8 @@ class NodeLaws:
 
     def check_whole(self, node: Node) -> None:
         """Check everything that a node has; nothing may be staged."""
+        check_fetches(node.broker)
+        check_coordinators(node.broker)
         for replica in node.broker.replicas:
             log = replica.log
             if log is not None:

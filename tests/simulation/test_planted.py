@@ -1,0 +1,133 @@
+"""Bugs that are planted in the node, each of which a simulated run has to find.
+
+tests/planted has a patch for each, and for most a script of the faults that show it. A run is a
+process of its own, with a copy of the package that has the bug. A script that shows nothing any
+more, as the workload has changed, is no failure as long as one of 200 seeds does; then
+MOLDAU_UPDATE_GOLDEN searches, and replaces it by the shortest one that is found.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+PACKAGE: Final = Path(__file__).parents[2] / "src" / "moldau"
+PROGRAM: Final = Path(__file__).with_name("planted_run.py")
+PATCHES: Final = sorted((Path(__file__).parents[1] / "planted").glob("*.patch"))
+SEEDS_MAX: Final = 200
+SAMPLE: Final = ("01", "17")
+"""Those that `make test` looks for."""
+UPDATING: Final = "MOLDAU_UPDATE_GOLDEN" in os.environ
+
+
+@dataclass(frozen=True)
+class PlantedBug:
+    """A patch, with what its first lines say."""
+
+    path: Path
+    laws: str
+    """What a run that finds it says is broken: one of these, with commas between them."""
+    faults: str
+    seconds: str
+    clients: str
+    """Those that take part; empty: all of them."""
+
+    @classmethod
+    def read(cls, path: Path) -> "PlantedBug":
+        """Read a patch's first lines."""
+        said = dict(re.findall(r"^(\w+): (.+)$", path.read_text().split("\n---", 1)[0], re.M))
+        return cls(path, said["Laws"], said["Faults"], said["Seconds"], said.get("Clients", ""))
+
+    @property
+    def script(self) -> Path:
+        """A script of faults that shows it; there need not be one."""
+        return self.path.with_suffix(".script")
+
+    def is_found_by(self, violation: str) -> bool:
+        """Whether a run that says this has found the bug."""
+        return any(law in violation for law in self.laws.split(", "))
+
+
+BUGS: Final = [PlantedBug.read(path) for path in PATCHES]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Iterator[Path]:
+    """Yield the directory with a copy of the package."""
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name)
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
+def test_all_apply(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=shutil.ignore_patterns("*.so"))
+    for bug in BUGS:
+        plant(bug, tmp_path, "--check")
+    assert len(BUGS) >= 30
+    assert len({bug.path.name[:2] for bug in BUGS}) == len(BUGS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "bug",
+    [
+        pytest.param(
+            bug,
+            id=bug.path.stem,
+            marks=() if bug.path.name.startswith(SAMPLE) else pytest.mark.soak,
+        )
+        for bug in BUGS
+    ],
+)
+def test_it_is_found(bug: PlantedBug, package: Path, record_property: Any) -> None:
+    plant(bug, package)
+    script, seeds = find(bug, package)
+    record_property(bug.path.stem, f"{seeds} seeds" if seeds else "script")
+    assert run(PACKAGE.parent, "replay", script)[-1]["violation"] == ""
+
+
+def plant(bug: PlantedBug, directory: Path, *options: str) -> None:
+    """Apply a patch; it has to fit exactly."""
+    command = ["git", "apply", "-p1", *options, str(bug.path)]
+    # git leaves out what is not in the repository that it finds, if it finds one.
+    environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(directory.parent)}
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{bug.path.name}: {done.stderr}"
+
+
+def find(bug: PlantedBug, package: Path) -> tuple[Path, int]:
+    """Return a script that shows a bug, and how many seeds it took; 0: it was known."""
+    if not UPDATING and bug.script.exists():
+        violation = run(package, "replay", bug.script)[-1]["violation"]
+        if bug.is_found_by(violation):
+            return bug.script, 0
+    words = bug.faults, bug.seconds, bug.clients, f"1-{SEEDS_MAX}", bug.laws
+    told = run(package, "search", *words)
+    violations = [each["violation"] for each in told]
+    assert bug.is_found_by(violations[-1]), f"{bug.laws}: not in {violations}"
+    script = bug.script if UPDATING else package / "script"
+    script.write_text(told[-1]["script"])
+    return script, len(told)
+
+
+def run(directory: Path, *arguments: object) -> list[Mapping[str, Any]]:
+    """Run the program with the package in a directory; return what it tells."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(directory)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments} ended with {done.returncode}"
+    return [json.loads(line) for line in done.stdout.splitlines()]
