@@ -20,6 +20,8 @@ RECORDS_LAWS: Final[dict[str, Callable[[], RecordsLaw]]] = {
 """By topic, what is checked about the records of each of its partitions."""
 
 
+LOOK_SECONDS: Final = 0.25
+
 PartitionKey = tuple[TopicId, int]
 """A partition, told apart from one of the same name that was deleted."""
 
@@ -32,9 +34,14 @@ class NodeLaws:
         self._look = look
         self._logs: dict[PartitionKey, CommittedLog] = {}
         self._seen: dict[PartitionKey, tuple[int, int]] = {}
+        self._looked_at = 0.0
 
     def check_step(self, node: Node) -> None:
-        """Check what has changed since the last step."""
+        """Check what has changed since the last step; once in a while, what waits."""
+        now = node.broker.environment.now().monotonic
+        if abs(now - self._looked_at) >= LOOK_SECONDS:
+            self._looked_at = now
+            check_coordinators(node.broker)
         for replica in node.broker.replicas:
             log = replica.log
             if log is None:
@@ -48,7 +55,6 @@ class NodeLaws:
     def check_whole(self, node: Node) -> None:
         """Check everything that a node has; nothing may be staged."""
         check_fetches(node.broker)
-        check_coordinators(node.broker)
         for replica in node.broker.replicas:
             log = replica.log
             if log is not None:
