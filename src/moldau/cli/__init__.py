@@ -20,6 +20,7 @@ COMMANDS = {
     "sql": "ask topics in SQL; queries that run for ever, and their server",
     "log": "show and verify the files of a data directory",
     "perf": "measure how fast records are produced and consumed",
+    "simulate": "run nodes in a simulated world, with faults, and check the laws",
     "doctor": "find out why a cluster or a data directory cannot be used",
     "completion": "print completion for bash, zsh or fish",
 }

@@ -1,5 +1,6 @@
 """A run: a node under work and faults in a world, with all laws, from one seed."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from moldau.simulation.laws.violation import LawViolation
 from moldau.simulation.machine import NodeProcess, SimulatedMachine
 from moldau.simulation.process_disk import ProcessDisk
 from moldau.simulation.workload.client import QUICK, WorkloadClient
-from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, Ledger
+from moldau.simulation.workload.ledger import NO_OFFSET, GroupPartition, WorkloadLedger
 from moldau.simulation.workload.members import ConsumerMemberClient, MemberClient
 from moldau.simulation.workload.mills import MillClient
 from moldau.simulation.workload.producers import ProducerClient, QueueProducerClient
@@ -35,6 +36,8 @@ START_SECONDS_MAX: Final = 60.0
 LIVENESS_SECONDS: Final = 10.0
 """How long after the last fault every client has completed an operation at the latest."""
 QUIESCE_SECONDS_MAX: Final = 120.0
+SECONDS_MIN: Final = 1e-6
+"""Less is no time: the world's clock has nanoseconds."""
 LOOK_SECONDS: Final = 60.0
 """How often everything is looked at."""
 
@@ -79,23 +82,23 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 
 
-class Faults(Protocol):
-    """Faults of a run."""
+class FaultPlan(Protocol):
+    """What goes wrong in a run."""
 
-    def begin(self, run: "Run") -> None:
+    def begin(self, run: "SimulatedRun") -> None:
         """Have faults happen from now on, by `run.world.after`, until `run.is_healing`."""
 
-    def end(self, run: "Run") -> None:
+    def end(self, run: "SimulatedRun") -> None:
         """Take back everything that still lasts, but for the node: the run starts that."""
 
 
 class NoFaults:
     """Nothing goes wrong."""
 
-    def begin(self, run: "Run") -> None:
+    def begin(self, run: "SimulatedRun") -> None:
         """Do nothing."""
 
-    def end(self, run: "Run") -> None:
+    def end(self, run: "SimulatedRun") -> None:
         """Do nothing."""
 
 
@@ -120,15 +123,22 @@ class RunOutcome:
     """The law that was broken, and by what; empty if none was."""
 
     @property
+    def law(self) -> str:
+        """What the violation is of, without its particulars; empty if there is none."""
+        said = re.sub(r"^seed \d+ at [\d.]+ s: ", "", self.violation)
+        words = re.sub(r"[\d.]+", "#", said).split(": ")
+        return ": ".join(words[:2] if "#" in words[0] else words[:1])
+
+    @property
     def operations_per_second(self) -> float:
         """How many operations were acknowledged per second outside of outages."""
         return self.acknowledged.total() / max(1.0, self.seconds - self.outage_seconds)
 
 
-class Run:
+class SimulatedRun:
     """One node, its clients and its faults.
 
-        outcome = Run(seed=7, seconds=60, faults=Restarts()).execute()
+        outcome = SimulatedRun(seed=7, seconds=60, faults=NodeRestarts()).execute()
         print(outcome.violation or outcome.acknowledged)
 
     A fault uses `world`, `machine`, `node`, `start_node` and `note_fault`.
@@ -140,7 +150,7 @@ class Run:
         *,
         seconds: float = 60.0,
         nodes: int = 1,
-        faults: Faults | None = None,
+        faults: FaultPlan | None = None,
         pace: float = 1.0,
         clients: Sequence[str] = (),
         keeps_text: bool = False,
@@ -149,7 +159,7 @@ class Run:
             raise ValueError(f"{nodes} nodes: there are no clusters yet, 1 is allowed")
         self.world = World(seed, keeps_text=keeps_text)
         self.outcome = RunOutcome(seed)
-        self.ledger = Ledger(self.world)
+        self.ledger = WorkloadLedger(self.world)
         self.is_healing = False
         """Whether faults are over."""
         self.node: NodeProcess | None = None
@@ -166,6 +176,7 @@ class Run:
         """The disk that an operation of the node is at, while faults may hit that operation."""
         self.cut_off: dict[str, None] = {}
         """Machines of clients that stay without the node when all else is healed."""
+        self._ended: NodeProcess | None = None
         self._team = Team(
             self.world,
             [each for each in self._clients(pace) if not clients or each.name in clients],
@@ -203,6 +214,11 @@ class Run:
         count = len(self._team.clients)
         return list(dict.fromkeys(map(self._team.machine_of, range(count))))
 
+    @property
+    def machine_names(self) -> list[str]:
+        """The names of all machines."""
+        return [self.machine.name, *self.client_machines]
+
     def kill_node(self) -> None:
         """Kill the node's process, also in the middle of a disk operation of its own."""
         if self.node is None:
@@ -235,10 +251,11 @@ class Run:
                 self._end()
             except AssertionError as error:  # a violation, or one that no step has seen
                 self.outcome.violation = str(error) or repr(error)
-            self._tell_outage()
-            self.outcome.seconds = world.seconds
-            self.outcome.acknowledged = self.ledger.acknowledged
-            self.outcome.digest = world.trace.digest()
+            finally:  # also if it is interrupted
+                self._tell_outage()
+                self.outcome.seconds = world.seconds
+                self.outcome.acknowledged = self.ledger.acknowledged
+                self.outcome.digest = world.trace.digest()
         return self.outcome
 
     def _begin(self) -> None:
@@ -250,7 +267,7 @@ class Run:
     def _work(self) -> None:
         self._faults.begin(self)
         until = self.world.seconds + self._seconds
-        while self.world.seconds < until:
+        while until - self.world.seconds > SECONDS_MIN:
             self.world.run(min(LOOK_SECONDS, until - self.world.seconds))
             self._look()
 
@@ -337,12 +354,14 @@ class Run:
             self._laws.check_whole(process.node)
 
     def _note_outage(self, process: NodeProcess) -> None:
-        if process.is_serving and self._down_since is not None:
+        is_back = process.is_serving and process is not self._ended
+        if is_back and self._down_since is not None:
             self.outcome.outage_seconds += self.world.seconds - self._down_since
             self._down_since = None
 
     def node_is_down(self) -> None:
         """Note that the node serves no more; whatever ends it says so."""
+        self._ended = self.node
         if self._down_since is None:
             self._down_since = self.world.seconds
 

@@ -11,8 +11,8 @@ from moldau.groups import machine
 from moldau.groups.machine import GroupMachine
 from moldau.protocol.stored.offsets import OffsetCommitKey
 from moldau.simulation.process_disk import ProcessDisk
-from moldau.simulation.restarts import Restarts
-from moldau.simulation.run import Run
+from moldau.simulation.restarts import NodeRestarts
+from moldau.simulation.run import SimulatedRun
 from moldau.transactions import end
 
 pytestmark = pytest.mark.filterwarnings("ignore::moldau.client.errors.UndeliveredWarning")
@@ -46,7 +46,7 @@ def forget_transactional_offsets(patch: Patch) -> None:
     """A transaction's offsets do not count when it is committed."""
     finish = GroupMachine.end_transaction
 
-    def forget(group: GroupMachine, producer_id: Any, *, is_commit: bool) -> None:  # noqa: ARG001
+    def forget(group: GroupMachine, producer_id: Any, *, is_commit: bool) -> None:
         finish(group, producer_id, is_commit=False)
 
     patch.setattr(GroupMachine, "end_transaction", forget)
@@ -80,8 +80,8 @@ def test_a_planted_bug_breaks_a_law(
     plant(monkeypatch)
     violations = []
     for seed in seeds_that_sync():
-        faults = Restarts(every_seconds=8, kinds=kinds) if kinds else None
-        violations.append(Run(seed, seconds=20, faults=faults).execute().violation)
+        faults = NodeRestarts(every_seconds=8, kinds=kinds) if kinds else None
+        violations.append(SimulatedRun(seed, seconds=20, faults=faults).execute().violation)
         if any(law in violations[-1] for law in laws):
             return
     pytest.fail(f"none of {laws} is broken: {violations}")
@@ -89,5 +89,5 @@ def test_a_planted_bug_breaks_a_law(
 
 def seeds_that_sync() -> Iterator[int]:
     """Yield some seeds of runs with durability=fsync."""
-    found = (seed for seed in count(100) if Run(seed).may_lose_power)
+    found = (seed for seed in count(100) if SimulatedRun(seed).may_lose_power)
     return (next(found) for _ in range(6))

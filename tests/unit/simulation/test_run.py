@@ -2,15 +2,15 @@
 
 import pytest
 
-from moldau.simulation.restarts import Restarts
-from moldau.simulation.run import Run, RunOutcome
+from moldau.simulation.restarts import NodeRestarts
+from moldau.simulation.run import RunOutcome, SimulatedRun
 
 pytestmark = pytest.mark.filterwarnings("ignore::moldau.client.errors.UndeliveredWarning")
 
 
 def run(seed: int, *, seconds: float = 30.0, kinds: tuple[str, ...] = ()) -> RunOutcome:
-    faults = Restarts(every_seconds=8, kinds=kinds) if kinds else None
-    return Run(seed, seconds=seconds, faults=faults).execute()
+    faults = NodeRestarts(every_seconds=8, kinds=kinds) if kinds else None
+    return SimulatedRun(seed, seconds=seconds, faults=faults).execute()
 
 
 def test_a_quiet_run_breaks_no_law():
@@ -38,4 +38,4 @@ def test_one_seed_has_one_trace():
 
 def test_there_are_no_clusters_yet():
     with pytest.raises(ValueError, match="3 nodes: there are no clusters yet, 1 is allowed"):
-        Run(1, nodes=3)
+        SimulatedRun(1, nodes=3)

@@ -8,7 +8,7 @@ from moldau.simulation.faults.processes import ABSENCE_SECONDS_MAX
 from moldau.simulation.faults.script import ScriptedFault
 
 if TYPE_CHECKING:
-    from moldau.simulation.run import Run
+    from moldau.simulation.run import SimulatedRun
 
 FULL_SECONDS_MAX: Final = 5.0
 STALL_SECONDS_MAX: Final = 4.0
@@ -16,14 +16,14 @@ ROOM_BYTES_MAX: Final = 4096
 ROTTEN_BITS_MAX: Final = 8
 
 
-def _draw_failure(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_failure(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {
         "seconds": seconds_up_to(random, FULL_SECONDS_MAX),
         "absence": seconds_up_to(random, ABSENCE_SECONDS_MAX),
     }
 
 
-def _fail(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _fail(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     """Have the disk operation that is under way fail; some time later the machine is mended.
 
     The node may take the directory offline or end. What its page cache shows then need not be on
@@ -46,14 +46,14 @@ def _fail(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
     after.lasts(seconds, mend)
 
 
-def _draw_full(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_full(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {
         "seconds": seconds_up_to(random, FULL_SECONDS_MAX),
         "room": random.randrange(ROOM_BYTES_MAX),
     }
 
 
-def _fill(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _fill(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     room = int(fault.amount("room"))
     for disk in run.machine.disks.values():
         disk.capacity_bytes = disk.used_bytes() + room
@@ -66,25 +66,25 @@ def _fill(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
     after.lasts(fault.amount("seconds"), empty)
 
 
-def _draw_stall(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_stall(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {"seconds": seconds_up_to(random, STALL_SECONDS_MAX)}
 
 
-def _stall(run: "Run", fault: ScriptedFault, _after: Aftermath) -> None:
+def _stall(run: "SimulatedRun", fault: ScriptedFault, _after: Aftermath) -> None:
     run.machine.stall(fault.amount("seconds"))
 
 
-def _draw_machine(_random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_machine(_random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {}
 
 
-def _chill(run: "Run", _fault: ScriptedFault, _after: Aftermath) -> None:
+def _chill(run: "SimulatedRun", _fault: ScriptedFault, _after: Aftermath) -> None:
     for _, disk in sorted(run.machine.disks.items()):
         for path in disk.file_paths():
             disk.chill(path)
 
 
-def _draw_rot(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_rot(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     target, details = _draw_failure(random, run)
     del details["seconds"]
     return target, {
@@ -93,7 +93,7 @@ def _draw_rot(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
     }
 
 
-def _rot(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _rot(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     """Lose power, and find bits flipped in what was not synced, if the cache has such records."""
     for _, disk in sorted(run.machine.disks.items()):
         disk.rot(int(fault.amount("bits")))

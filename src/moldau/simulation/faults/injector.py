@@ -13,7 +13,7 @@ from moldau.simulation.faults.disks import DISK_FAULTS
 from moldau.simulation.faults.processes import PROCESS_FAULTS
 from moldau.simulation.faults.script import COUNTERS, Script, ScriptedFault, ScriptError
 from moldau.simulation.laws.history import OperationEnd
-from moldau.simulation.run import Run
+from moldau.simulation.run import SimulatedRun
 
 FAULT_KINDS: Final = {
     kind.name: kind for kind in (*PROCESS_FAULTS, *DISK_FAULTS, *NETWORK_FAULTS, *CLOCK_FAULTS)
@@ -25,13 +25,13 @@ UNWATCHED_SECONDS_MAX: Final = 1.0
 LOOKED_AT_MAX: Final = 200
 
 
-class FaultPlan(Protocol):
+class FaultSource(Protocol):
     """Says which faults happen when."""
 
-    def begin(self, run: Run, counts: Counter[str]) -> Iterable[ScriptedFault]:
+    def begin(self, run: SimulatedRun, counts: Counter[str]) -> Iterable[ScriptedFault]:
         """Return the faults that are known at first."""
 
-    def follow(self, run: Run, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault | None:
+    def follow(self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault | None:
         """Return the fault that follows one whose moment has come, if there is any."""
 
 
@@ -52,18 +52,18 @@ class ScriptPlan:
                     f"`{fault}`: it may happen at these events: {', '.join(kind.counters)}"
                 )
 
-    def begin(self, _run: Run, _counts: Counter[str]) -> Iterable[ScriptedFault]:
+    def begin(self, _run: SimulatedRun, _counts: Counter[str]) -> Iterable[ScriptedFault]:
         """Return all faults."""
         return self._faults
 
-    def follow(self, _run: Run, _fault: ScriptedFault, _counts: Counter[str]) -> None:
+    def follow(self, _run: SimulatedRun, _fault: ScriptedFault, _counts: Counter[str]) -> None:
         """Return None."""
 
 
 class Injector:
     """The faults of one run: counts events, and has faults happen in the middle of them."""
 
-    def __init__(self, plan: FaultPlan) -> None:
+    def __init__(self, plan: FaultSource) -> None:
         self.happened: list[ScriptedFault] = []
         """All faults that have happened: with them as its script, a run is the same."""
         self._plan = plan
@@ -75,20 +75,21 @@ class Injector:
         self._start_at = 0.0
         self._is_forgiven = False
         self._was_alive = True
-        self._run: Run
+        self.run: SimulatedRun
+        """The run that they happen in."""
 
     # What a run asks.
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: SimulatedRun) -> None:
         """Have faults happen from now on."""
-        self._run = run
+        self.run = run
         run.world.after_step.append(self._step)
         run.machine.before_disk = self._disk
         for fault in self._plan.begin(run, self._counts):
             self._add(fault)
         self._watch()
 
-    def end(self, run: Run) -> None:
+    def end(self, run: SimulatedRun) -> None:
         """Heal everything; the node is what the run starts again."""
         run.world.after_step.remove(self._step)
         run.machine.before_disk = None
@@ -107,12 +108,12 @@ class Injector:
         self._number += 1
         number = self._number
         self._lasting[number] = undo
-        self._run.world.after(seconds, lambda: self._lasting.pop(number, _nothing)())
+        self.run.world.after(seconds, lambda: self._lasting.pop(number, _nothing)())
 
     def node_ends(self, absence_seconds: float) -> None:
         """Have the node started again so long after it has ended."""
-        self._run.node_is_down()
-        self._start_at = max(self._start_at, self._run.world.seconds + absence_seconds)
+        self.run.node_is_down()
+        self._start_at = max(self._start_at, self.run.world.seconds + absence_seconds)
         self._was_alive = False
 
     def forgive(self) -> None:
@@ -122,7 +123,7 @@ class Injector:
     # Events.
 
     def _step(self) -> None:
-        process = self._run.node
+        process = self.run.node
         if process is None:
             return
         known, turns = self._turns
@@ -132,24 +133,24 @@ class Injector:
             return
         self._counts["step"] += process.loop.turns - turns
         self._turns = process, process.loop.turns
-        self._counts["operation"] = self._run.ledger.acknowledged.total()
+        self._counts["operation"] = self.run.ledger.acknowledged.total()
         self._look("operation")
         self._look("step")
 
     def _disk(self, kind: str, disk: SimulatedDisk) -> None:
-        self._run.disk_in_use = disk
+        self.run.disk_in_use = disk
         self._counts["disk"] += 1
         if kind in ("append", "sync"):
             self._counts[kind] += 1
             self._look(kind)
         self._look("disk")
-        self._run.disk_in_use = None
+        self.run.disk_in_use = None
 
     def _look(self, counter: str) -> None:
         due = self._due[counter]
         while due and due[0][0] <= self._counts[counter]:
             fault = heappop(due)[2]
-            following = self._plan.follow(self._run, fault, self._counts)
+            following = self._plan.follow(self.run, fault, self._counts)
             if following is not None:
                 self._add(following)
             self._happen(fault, FAULT_KINDS[fault.kind])
@@ -159,7 +160,7 @@ class Injector:
         heappush(self._due[fault.counter], (fault.number, self._number, fault))
 
     def _happen(self, fault: ScriptedFault, kind: FaultKind) -> None:
-        run = self._run
+        run = self.run
         node = run.node
         if fault.counter != "end" and (node is None or not node.is_alive or node.is_paused):
             return
@@ -172,7 +173,7 @@ class Injector:
     # The node.
 
     def _watch(self) -> None:
-        run = self._run
+        run = self.run
         if run.is_healing:
             return
         run.world.after(WATCH_SECONDS, self._watch)
@@ -193,7 +194,7 @@ class Injector:
             run.start_node()
 
 
-def _is_in_flight(run: Run) -> bool:
+def _is_in_flight(run: SimulatedRun) -> bool:
     """Whether a client waits for the answer to a send or a commit."""
     history = run.ledger.history
     pending = OperationEnd.PENDING
@@ -206,10 +207,10 @@ def _nothing() -> None:
     """Do nothing: the fault was healed before its time."""
 
 
-def scripted(script: Script, **options: bool) -> tuple[Run, Injector]:
+def scripted(script: Script, **options: bool) -> tuple[SimulatedRun, Injector]:
     """Return the run of a script, and its faults."""
     injector = Injector(ScriptPlan(script.faults))
-    run = Run(
+    run = SimulatedRun(
         script.seed,
         seconds=script.seconds,
         faults=injector,

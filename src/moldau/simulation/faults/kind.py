@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from moldau.simulation.faults.script import ScriptedFault
 
 if TYPE_CHECKING:
-    from moldau.simulation.run import Run
+    from moldau.simulation.run import SimulatedRun
 
 
 class Aftermath(Protocol):
@@ -24,8 +24,8 @@ class Aftermath(Protocol):
         """Let the node end by itself, as a disk of it has failed."""
 
 
-Happen = Callable[["Run", ScriptedFault, Aftermath], None]
-Draw = Callable[[Random, "Run"], tuple[str, Mapping[str, object]]]
+Happen = Callable[["SimulatedRun", ScriptedFault, Aftermath], None]
+Draw = Callable[[Random, "SimulatedRun"], tuple[str, Mapping[str, object]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from moldau.simulation.faults.script import ScriptedFault
 from moldau.simulation.scheduler import MILLISECOND
 
 if TYPE_CHECKING:
-    from moldau.simulation.run import Run
+    from moldau.simulation.run import SimulatedRun
 
 CUT_SECONDS_MAX: Final = 15.0
 SLOW_SECONDS_MAX: Final = 10.0
@@ -21,12 +21,12 @@ WAYS: Final = ("there", "back", "both")
 EVENTS: Final = ("operation", "step")
 
 
-def _draw_cut(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_cut(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     details = {"seconds": seconds_up_to(random, CUT_SECONDS_MAX), "way": random.choice(WAYS)}
     return random.choice(run.client_machines), details
 
 
-def _ways(run: "Run", fault: ScriptedFault) -> list[tuple[str, str]]:
+def _ways(run: "SimulatedRun", fault: ScriptedFault) -> list[tuple[str, str]]:
     there = (fault.target, run.machine.name)
     match fault.text("way"):
         case "there":
@@ -37,7 +37,7 @@ def _ways(run: "Run", fault: ScriptedFault) -> list[tuple[str, str]]:
             return [there, there[::-1]]
 
 
-def _cut(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _cut(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     network = run.world.network
     ways = _ways(run, fault)
     for way in ways:
@@ -45,7 +45,7 @@ def _cut(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
     after.lasts(fault.amount("seconds"), lambda: [network.heal(*way) for way in ways])
 
 
-def _draw_slow(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_slow(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return random.choice(run.client_machines), {
         "seconds": seconds_up_to(random, SLOW_SECONDS_MAX),
         "way": random.choice(WAYS),
@@ -54,7 +54,7 @@ def _draw_slow(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
     }
 
 
-def _slow(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _slow(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     links = [run.world.network.link(*way) for way in _ways(run, fault)]
     for link in links:
         link.latency_ns += int(fault.amount("latency_ms") * MILLISECOND)
@@ -68,55 +68,55 @@ def _slow(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
     after.lasts(fault.amount("seconds"), heal)
 
 
-def _draw_link(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_link(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return random.choice(run.client_machines), {}
 
 
-def _reset(run: "Run", fault: ScriptedFault, _after: Aftermath) -> None:
+def _reset(run: "SimulatedRun", fault: ScriptedFault, _after: Aftermath) -> None:
     run.world.network.reset(fault.target, run.machine.name)
 
 
-def _draw_refusal(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_refusal(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {"seconds": seconds_up_to(random, SLOW_SECONDS_MAX)}
 
 
-def _refuse(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _refuse(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     host = run.machine.host
     host.refuses = True
     after.lasts(fault.amount("seconds"), lambda: setattr(host, "refuses", False))
 
 
-def _draw_jump(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_jump(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     seconds = random.choice((1.0, 10.0, JUMP_SECONDS_MAX)) * (2 * random.random() - 1)
     return _any_machine(random, run), {"milliseconds": int(seconds * 1000)}
 
 
-def _jump(run: "Run", fault: ScriptedFault, _after: Aftermath) -> None:
+def _jump(run: "SimulatedRun", fault: ScriptedFault, _after: Aftermath) -> None:
     run.world.machine(fault.target).clock.jump(int(fault.amount("milliseconds")))
 
 
-def _draw_drift(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_drift(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return _any_machine(random, run), {
         "seconds": seconds_up_to(random, DRIFT_SECONDS_MAX),
         "ppm": f"{-random.random() * DRIFT_PPM_MAX:.1f}",
     }
 
 
-def _drift(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _drift(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     clock = run.world.machine(fault.target).clock
     clock.drift(fault.amount("ppm"))
     after.lasts(fault.amount("seconds"), lambda: clock.drift(0))
 
 
-def _any_machine(random: Random, run: "Run") -> str:
+def _any_machine(random: Random, run: "SimulatedRun") -> str:
     return random.choice((run.machine.name, run.machine.name, *run.client_machines))
 
 
-def _draw_cut_off(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_cut_off(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return random.choice(run.client_machines), {"way": random.choice(WAYS)}
 
 
-def _cut_off(run: "Run", fault: ScriptedFault, _after: Aftermath) -> None:
+def _cut_off(run: "SimulatedRun", fault: ScriptedFault, _after: Aftermath) -> None:
     run.cut_off[fault.target] = None
     for way in _ways(run, fault):
         run.world.network.cut(*way)

@@ -7,7 +7,7 @@ from moldau.simulation.faults.kind import Aftermath, FaultKind, seconds_up_to
 from moldau.simulation.faults.script import ScriptedFault
 
 if TYPE_CHECKING:
-    from moldau.simulation.run import Run
+    from moldau.simulation.run import SimulatedRun
 
 ABSENCE_SECONDS_MAX: Final = 3.0
 PAUSE_SECONDS_MAX: Final = 12.0
@@ -16,27 +16,27 @@ OPERATIONS_OF_REPLACE: Final = 5
 POINTS: Final = ("disk", "append", "sync", "step")
 
 
-def _draw(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {"absence": seconds_up_to(random, ABSENCE_SECONDS_MAX)}
 
 
-def _kill(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _kill(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     run.kill_node()
     after.node_ends(fault.amount("absence"))
 
 
-def _stop(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _stop(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     if run.node is not None:
         run.node.stop()
     after.node_ends(fault.amount("absence"))
 
 
-def _draw_power_loss(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_power_loss(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     target, details = _draw(random, run)
     return target, {**details, "later": random.randrange(OPERATIONS_OF_REPLACE)}
 
 
-def _lose_power(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _lose_power(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     disk = run.disk_in_use
     if disk is None:
         run.machine.lose_power()
@@ -45,11 +45,11 @@ def _lose_power(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
     after.node_ends(fault.amount("absence"))
 
 
-def _draw_pause(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_pause(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return run.machine.name, {"seconds": seconds_up_to(random, PAUSE_SECONDS_MAX)}
 
 
-def _pause(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
+def _pause(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     node = run.node
     if node is not None:
         run.node_is_down()
@@ -57,11 +57,11 @@ def _pause(run: "Run", fault: ScriptedFault, after: Aftermath) -> None:
         after.lasts(fault.amount("seconds"), node.resume)
 
 
-def _draw_client(random: Random, run: "Run") -> tuple[str, dict[str, object]]:
+def _draw_client(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
     return random.choice(run.client_names), {"absence": seconds_up_to(random, ABSENCE_SECONDS_MAX)}
 
 
-def _kill_client(run: "Run", fault: ScriptedFault, _after: Aftermath) -> None:
+def _kill_client(run: "SimulatedRun", fault: ScriptedFault, _after: Aftermath) -> None:
     run.kill_client(fault.target, fault.amount("absence"))
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from moldau.client.errors import ClientError
-from moldau.simulation.workload.ledger import Ledger
+from moldau.simulation.workload.ledger import WorkloadLedger
 
 if TYPE_CHECKING:
     from moldau.simulation.machine import Process
@@ -28,7 +28,7 @@ class WorkloadClient(ABC):
     kind: ClassVar[str]
     """Its operations' name in counts."""
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         self.name = name
         self.ledger = ledger
         self.random = random

@@ -15,7 +15,7 @@ GroupPartition = tuple[str, TopicPartition]
 """A group and a partition, which the group has a committed offset for."""
 
 
-class Ledger:
+class WorkloadLedger:
     """Everything that the clients of a run know of its records, groups and topics."""
 
     def __init__(self, world: World) -> None:

@@ -9,7 +9,7 @@ from moldau.client.errors import KafkaError
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.history import ReaderNote
 from moldau.simulation.workload.client import WorkloadClient
-from moldau.simulation.workload.ledger import NO_OFFSET, Ledger
+from moldau.simulation.workload.ledger import NO_OFFSET, WorkloadLedger
 from moldau.simulation.workload.readers import CONSUMER_QUICK, POLL_MS
 
 COMMIT_RATE: Final = 0.6
@@ -26,7 +26,7 @@ class MemberClient(WorkloadClient):
     group = "classic"
     strategy = "cooperative-sticky"
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._read: dict[TopicPartition, int] = {}
 
@@ -63,7 +63,9 @@ class MemberClient(WorkloadClient):
                 await self.rest()
 
     async def _poll(self, consumer: AsyncConsumer, note: ReaderNote) -> None:
-        for record in await consumer.poll(timeout_ms=POLL_MS):
+        records = await consumer.poll(timeout_ms=POLL_MS)
+        self.acknowledge(bool(records))
+        for record in records:
             place = TopicPartition(record.topic, record.partition)
             assert record.value is not None, "no client sends a tombstone here"
             if place not in self._read:

@@ -13,9 +13,9 @@ from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.history import OperationEnd, TransactionNote
 from moldau.simulation.laws.transformed import origin
 from moldau.simulation.workload.client import QUICK
-from moldau.simulation.workload.ledger import NO_OFFSET, Ledger
+from moldau.simulation.workload.ledger import NO_OFFSET, WorkloadLedger
 from moldau.simulation.workload.readers import CONSUMER_QUICK, POLL_MS
-from moldau.simulation.workload.transactions import Sent, TransactionClient
+from moldau.simulation.workload.transactions import SentRecords, TransactionClient
 
 if TYPE_CHECKING:
     from moldau.simulation.laws.registers import WriteNote
@@ -32,7 +32,7 @@ class MillClient(TransactionClient):
     sources = tuple(TopicPartition("payments", index) for index in range(2))
     group = "mill"
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._next: dict[TopicPartition, int] = {}
         self._records: list[Record] = []
@@ -92,7 +92,7 @@ class MillClient(TransactionClient):
             self._next |= _ends(self._records)
         return outcome
 
-    async def fill(self, producer: AsyncProducer, note: TransactionNote, sent: Sent) -> None:
+    async def fill(self, producer: AsyncProducer, note: TransactionNote, sent: SentRecords) -> None:
         """Send a record for each that was read, and their offsets."""
         for record in self._records:
             source = TopicPartition(record.topic, record.partition)

@@ -8,7 +8,7 @@ from moldau.client.consumer import AsyncConsumer
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.history import ReaderNote
 from moldau.simulation.workload.client import QUICK, WorkloadClient
-from moldau.simulation.workload.ledger import Ledger
+from moldau.simulation.workload.ledger import WorkloadLedger
 
 CONSUMER_QUICK: Final[Mapping[str, object]] = {**QUICK, "auto.offset.reset": "earliest"}
 POLL_MS: Final = 1_000
@@ -23,7 +23,7 @@ class ReaderClient(WorkloadClient):
     topics: Mapping[str, int] = {"events": 3, "payments": 2}
     """With their numbers of partitions."""
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._ends: dict[TopicPartition, int] = {}
 

@@ -9,7 +9,7 @@ from moldau.client.share_consumer import AsyncShareConsumer
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.delivery import SharedRecord
 from moldau.simulation.workload.client import QUICK, WorkloadClient
-from moldau.simulation.workload.ledger import Ledger
+from moldau.simulation.workload.ledger import WorkloadLedger
 from moldau.simulation.workload.readers import POLL_MS
 
 KINDS: Final = (AcknowledgeType.ACCEPT,) * 8 + (AcknowledgeType.RELEASE, AcknowledgeType.REJECT)
@@ -26,7 +26,7 @@ class SharerClient(WorkloadClient):
     group = "sharers"
     mode = "explicit"
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._said: dict[SharedRecord, AcknowledgeType] = {}
 

@@ -8,13 +8,13 @@ from moldau.client.errors import ClientError
 from moldau.client.producer import AsyncProducer, Delivery
 from moldau.kernel.ids import TopicPartition
 from moldau.simulation.laws.history import OperationEnd, SendNote, TransactionNote
-from moldau.simulation.workload.ledger import Ledger
+from moldau.simulation.workload.ledger import WorkloadLedger
 from moldau.simulation.workload.producers import BURST_MAX, PRODUCER_QUICK, SendingClient
 
 ABORT_RATE: Final = 0.25
 TRANSACTION_TIMEOUT_MS: Final = 8_000
 
-Sent = list[tuple[SendNote, Delivery]]
+SentRecords = list[tuple[SendNote, Delivery]]
 
 
 class TransactionClient(SendingClient):
@@ -24,7 +24,7 @@ class TransactionClient(SendingClient):
     topic = "payments"
     partitions = 2
 
-    def __init__(self, name: str, servers: str, ledger: Ledger, random: Random) -> None:
+    def __init__(self, name: str, servers: str, ledger: WorkloadLedger, random: Random) -> None:
         super().__init__(name, servers, ledger, random)
         self._last: TransactionNote | None = None
 
@@ -55,7 +55,7 @@ class TransactionClient(SendingClient):
     async def transact(self, producer: AsyncProducer) -> OperationEnd:
         """Make one transaction; it is committed (OK) or aborted (FAILED), or an error is raised."""
         self._last = note = self.ledger.history.begin_transaction(self.writer)
-        sent: Sent = []
+        sent: SentRecords = []
         try:
             await producer.begin_transaction()
             await self.fill(producer, note, sent)
@@ -73,7 +73,7 @@ class TransactionClient(SendingClient):
         self.acknowledge()
         return outcome
 
-    async def fill(self, producer: AsyncProducer, note: TransactionNote, sent: Sent) -> None:
+    async def fill(self, producer: AsyncProducer, note: TransactionNote, sent: SentRecords) -> None:
         """Send what the transaction has."""
         for _ in range(self.random.randint(1, BURST_MAX)):
             place = TopicPartition(self.topic, self.random.randrange(self.partitions))
