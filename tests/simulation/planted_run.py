@@ -14,7 +14,7 @@ from moldau.client.errors import UndeliveredWarning
 from moldau.simulation.faults.injector import Injector, ScriptPlan, scripted
 from moldau.simulation.faults.script import Script
 from moldau.simulation.faults.swarm import Swarm
-from moldau.simulation.run import Run
+from moldau.simulation.run import SimulatedRun
 
 NO_FAULTS = "none"
 
@@ -43,7 +43,7 @@ def search(kinds: Sequence[str], like: Script, seeds: Iterable[int], laws: Seque
     """Run one seed after the other, until a law is broken."""
     for seed in seeds:
         injector = Injector(Swarm(kinds) if kinds else ScriptPlan(()))
-        run = Run(seed, seconds=like.seconds, faults=injector, clients=like.clients)
+        run = SimulatedRun(seed, seconds=like.seconds, faults=injector, clients=like.clients)
         violation = run.execute().violation
         script = Script(seed, like.seconds, tuple(injector.happened), like.clients)
         tell({"violation": violation, "script": str(script)})

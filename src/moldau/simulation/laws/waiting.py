@@ -16,6 +16,7 @@ from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.timers import MemberSessionTimer
 from moldau.groups.machine import GroupMachine
 from moldau.groups.share.group import ShareGroup
+from moldau.metadata.image import ClusterImage
 from moldau.simulation.laws.violation import LawViolation
 from moldau.transactions.machine import TransactionMachine
 from moldau.transactions.state import TransactionState
@@ -52,15 +53,17 @@ def check_coordinators(broker: Broker) -> None:
     for coordinator in broker.coordinators:
         for shard in coordinator:
             if shard.state is ShardState.ACTIVE:
-                for law, text in _forgotten(shard, now):
+                for law, text in _forgotten(shard, broker.image, now):
                     raise LawViolation(law, text)
 
 
-def _forgotten(shard: Shard, now: float) -> Iterator[tuple[str, str]]:
+def _forgotten(shard: Shard, image: ClusterImage, now: float) -> Iterator[tuple[str, str]]:
     match shard.replica.partition.topic, shard.machine:
         case topic, GroupMachine() as machine if topic == OFFSETS:
             for member in _without_session(machine):
                 yield "member session", f"{member} may be silent for ever"
+            for partition in _without_owner(machine, image):
+                yield "unowned partition", f"{partition}, and the group is stable"
         case topic, TransactionMachine() as machine if topic == TRANSACTION_STATE:
             for transactional_id in _late(machine, now):
                 yield "transaction timeout", f"{transactional_id} is still open"
@@ -84,6 +87,17 @@ def _without_session(machine: GroupMachine) -> Iterator[str]:
                         yield f"{member_id} of {group_id}"
             case _:
                 pass
+
+
+def _without_owner(machine: GroupMachine, image: ClusterImage) -> Iterator[str]:
+    for group_id, group in machine.shelf.groups.items():
+        if not isinstance(group, ConsumerGroup) or group.state_name != "Stable":
+            continue
+        for name in sorted(group.topic_names()):
+            topic = image.topics.find(name)
+            for index in () if topic is None else topic.partitions:
+                if topic is not None and (topic.topic_id, index) not in group.owners:
+                    yield f"no member of {group_id} has {name}-{index}"
 
 
 def _late(machine: TransactionMachine, now: float) -> Iterator[str]:

@@ -8,7 +8,7 @@ from moldau.broker.broker import Broker
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.machine import GroupMachine
 from moldau.simulation.laws.waiting import check_coordinators, check_fetches
-from moldau.simulation.run import Run
+from moldau.simulation.run import SimulatedRun
 from moldau.transactions.machine import TransactionMachine
 from moldau.transactions.state import TransactionState
 
@@ -23,11 +23,11 @@ class ForgettingNode:
     def __init__(self, forget: Check) -> None:
         self._forget = forget
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: SimulatedRun) -> None:
         self._run = run
         run.world.after_step.append(self._step)
 
-    def end(self, run: Run) -> None:
+    def end(self, run: SimulatedRun) -> None:
         run.world.after_step.remove(self._step)
 
     def _step(self) -> None:
@@ -71,7 +71,7 @@ def forget_woken(broker: Broker) -> None:
     ],
 )
 def test_what_waits_in_vain_is_told(forget: Check, clients: tuple[str, ...], law: str) -> None:
-    outcome = Run(1, seconds=10, clients=clients, faults=ForgettingNode(forget)).execute()
+    outcome = SimulatedRun(1, seconds=10, clients=clients, faults=ForgettingNode(forget)).execute()
     assert outcome.violation.startswith(law)
 
 
@@ -90,4 +90,8 @@ def test_nothing_waits_in_vain() -> None:
         check_coordinators(broker)
         check_fetches(broker)
 
-    assert not Run(1, seconds=10, clients=clients, faults=ForgettingNode(check)).execute().violation
+    assert (
+        not SimulatedRun(1, seconds=10, clients=clients, faults=ForgettingNode(check))
+        .execute()
+        .violation
+    )
