@@ -166,6 +166,13 @@ class _ProducerEpochs:
         self._is_open = False
 
 
+def stored(log: PartitionLog, read_file: ReadFile) -> Iterator[tuple[Buffer, Batch]]:
+    """Walk all batches of a log that are written, each with the data that it is in."""
+    for _, _, data in _files(log, read_file, log.log_start):
+        for batch in read_batches(data):
+            yield data, batch
+
+
 def _files(
     log: PartitionLog, read_file: ReadFile, start: int, known: tuple[str, int] = ("", 0)
 ) -> Iterator[tuple[str, int, Buffer]]:
