@@ -11,7 +11,12 @@ from moldau.replication.replica import Replica
 from moldau.runtime.node import Node
 from moldau.simulation.laws.committed import CommittedLog, ReadFile, RecordsLaw, stored
 from moldau.simulation.laws.coordinated import PartitionOwners, TransactionStates
-from moldau.simulation.laws.log import check_log
+from moldau.simulation.laws.log import (
+    check_committed_reads,
+    check_log,
+    check_producers,
+    stored_bytes,
+)
 from moldau.simulation.laws.rebuilt import check_rebuilt
 from moldau.simulation.laws.waiting import check_coordinators, check_fetches
 
@@ -66,7 +71,11 @@ class NodeLaws:
             log = replica.log
             if log is not None:
                 self._committed(replica).check_whole(log, self._read_file(node, replica))
-                check_log(log, node.logs.place_of(replica.partition).waiting)
+                disk = node.logs.place_of(replica.partition).waiting
+                check_log(log, disk)
+                if not (log.log_start or log.config.is_compacted):  # all batches are there
+                    check_producers(log, disk)
+                    check_committed_reads(log, disk, stored_bytes(log, disk))
 
     def _check_loaded(self, node: Node) -> None:
         """Check the shards that have read their partitions since the last look."""

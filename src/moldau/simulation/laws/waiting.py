@@ -104,6 +104,6 @@ def _late(machine: TransactionMachine, now: float) -> Iterator[str]:
     shelf = machine.shelf
     for known in shelf.transactions.values():
         if known.state is TransactionState.ONGOING and not known.is_two_phase:
-            deadline = shelf.deadlines.get(known.transactional_id, now)
-            if deadline + ABORT_SECONDS_MAX < now:
+            deadline = shelf.deadlines.get(known.transactional_id)
+            if deadline is None or deadline + ABORT_SECONDS_MAX < now:
                 yield known.transactional_id
