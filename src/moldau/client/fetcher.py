@@ -95,7 +95,10 @@ class Fetcher:
             node_id = partition.leader
             if state.replica is not None and state.replica_until > monotonic:
                 node_id = state.replica
-            if node_id == NO_LEADER or state.topic_id != topic.topic_id:
+            if state.topic_id != topic.topic_id:
+                continue
+            if node_id == NO_LEADER:
+                self._find_leader(state)
                 continue
             wanted = PartitionFetch(
                 topic.topic_id,
@@ -287,7 +290,16 @@ class Fetcher:
         if not self._cluster.learn_leader(state.key, leader.leader_id, leader.leader_epoch, nodes):
             if error.code is not ErrorCode.OFFSET_NOT_AVAILABLE:
                 self._cluster.forget(state.key.topic)
-            wait = self._settings.retry_backoff_ms / 1000
-            state.not_before = self._monotonic() + wait
-            asyncio.get_running_loop().call_later(wait, self._on_news)
+            self._wait(state)
         return None
+
+    def _find_leader(self, state: PartitionState) -> None:
+        """Ask for the metadata of a partition without a leader again, until it has one."""
+        self._cluster.forget(state.key.topic)
+        self._wait(state)
+
+    def _wait(self, state: PartitionState) -> None:
+        """Ask for a partition no more until the backoff is over."""
+        wait = self._settings.retry_backoff_ms / 1000
+        state.not_before = self._monotonic() + wait
+        asyncio.get_running_loop().call_later(wait, self._on_news)

@@ -328,13 +328,22 @@ class AsyncShareConsumer:
             for index in assignment.get(topic.topic_id, ()):
                 if index < len(topic.partitions):
                     leader = topic.partitions[index].leader
-                    if leader != NO_LEADER:
-                        key = topic.topic_id, index
-                        routes.setdefault(leader, {})[key] = TopicPartition(name, index)
+                    if leader == NO_LEADER:
+                        missing.append(name)
+                        continue
+                    key = topic.topic_id, index
+                    routes.setdefault(leader, {})[key] = TopicPartition(name, index)
         if missing and self._locating is None:
             # By a task: polls may have less time than the answer takes.
-            self._locating = asyncio.get_running_loop().create_task(self._locate(missing))
+            self._locating = asyncio.get_running_loop().create_task(
+                self._locate(list(dict.fromkeys(missing)))
+            )
         return routes
+
+    def _is_led(self, name: str) -> bool:
+        """Whether all partitions of a topic have leaders."""
+        topic = self._cluster.find_topic(name)
+        return topic is not None and all(each.leader != NO_LEADER for each in topic.partitions)
 
     async def _locate(self, names: Sequence[str]) -> None:
         try:
@@ -343,7 +352,7 @@ class AsyncShareConsumer:
             except ClientError as error:
                 if not may_pass(error):
                     self._failures.append(error)
-            if any(self._cluster.find_topic(name) is None for name in names):
+            if not all(map(self._is_led, names)):
                 await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
         finally:
             self._locating = None

@@ -31,7 +31,7 @@ class AbortedIndex:
 
     entry_bytes: Final = _ENTRY.size
 
-    __slots__ = ("_count", "_disk", "_last_offset", "_staged", "base_offset", "path")
+    __slots__ = ("_count", "_disk", "_before", "_last_offset", "_staged", "base_offset", "path")
 
     def __init__(self, disk: Disk, path: str, base_offset: Offset) -> None:
         self.path = path
@@ -39,6 +39,7 @@ class AbortedIndex:
         self._disk = disk
         self._count = -1  # entries in the file; -1: nothing is loaded
         self._last_offset = -1
+        self._before = 0, -1  # count and last offset before the entries that were added last
         self._staged: list[AbortedTransaction] = []
 
     @property
@@ -48,7 +49,9 @@ class AbortedIndex:
 
     def add(self, aborted: AbortedTransaction) -> None:
         """Add an entry; `write` writes it."""
-        self._load()
+        count = self._load()
+        if not self._staged:
+            self._before = count, self._last_offset
         assert aborted.last_offset > self._last_offset, f"{self.path}: {aborted} is out of order"
         self._last_offset = aborted.last_offset
         self._staged.append(aborted)
@@ -65,7 +68,16 @@ class AbortedIndex:
         """Take back what was added since the last write that went well."""
         if self._staged:
             self._staged.clear()
-            self._cut(self._count)
+            self._go_back()
+
+    def undo(self, end_offset: Offset) -> None:
+        """Take back what was added last for markers at `end_offset` or beyond, written or not.
+
+        Nothing is read: what is in the file may be cold.
+        """
+        self.discard()
+        if self._last_offset >= end_offset:
+            self._go_back()
 
     def collect(
         self, fetch_offset: Offset, upper_offset: Offset
@@ -151,10 +163,18 @@ class AbortedIndex:
                 raise CorruptIndexError(self.path, f"version {version} is not known")
             yield AbortedTransaction(*fields)
 
-    def _cut(self, count: int) -> None:
+    def _go_back(self) -> None:
+        count, last_offset = self._before
+        self._shorten(count)
+        self._last_offset = last_offset
+
+    def _shorten(self, count: int) -> None:
         try:
             self._disk.truncate(self.path, count * self.entry_bytes)
         except DiskMissingError:
             assert count == 0, f"{self.path} is gone"
         self._count = count
+
+    def _cut(self, count: int) -> None:
+        self._shorten(count)
         self._last_offset = self._last_offset_of(count - 1) if count else -1

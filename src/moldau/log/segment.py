@@ -133,8 +133,7 @@ class Segment(SegmentBase):
         assert tail is not None, f"{self.path} is closed"
         tail.rewind()
         if self._aborted is not None:
-            self._aborted.discard()
-            self._aborted.truncate_to(tail.end_offset)
+            self._aborted.undo(tail.end_offset)
         if self.has_files and self.disk.size(self.path) > self.size:
             self.disk.truncate(self.path, self.size)
 

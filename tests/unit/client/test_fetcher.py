@@ -75,6 +75,20 @@ def test_what_passes_is_asked_for_again(code: ErrorCode) -> None:
     play(story)
 
 
+def test_a_partition_without_a_leader_is_asked_for_until_it_has_one() -> None:
+    async def story(cluster: FakeCluster, consumer: AsyncConsumer) -> None:
+        cluster.append([b"a"])
+        assert await _values(consumer, 1) == [b"a"]
+        cluster.leader, cluster.leader_epoch, cluster.tells_leader = -1, 1, False
+        cluster.errors.append(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert await consumer.poll(timeout_ms=100) == []
+        cluster.leader, cluster.leader_epoch = 2, 2
+        cluster.append([b"b"])
+        assert await _values(consumer, 1) == [b"b"]
+
+    play(story)
+
+
 def test_a_session_says_little_and_survives_being_forgotten() -> None:
     async def story(cluster: FakeCluster, consumer: AsyncConsumer) -> None:
         cluster.append([b"a"])

@@ -7,6 +7,7 @@ from moldau.kernel.ids import Offset, ProducerId
 from moldau.log.aborted_index import AbortedIndex, AbortedTransaction
 from moldau.log.errors import CorruptIndexError
 from moldau.runtime.memory_disk import MemoryDisk
+from moldau.simulation.disk import SimulatedDisk
 
 
 def aborted(producer: int, first: int, last: int, stable: int) -> AbortedTransaction:
@@ -148,3 +149,24 @@ def test_a_file_that_vanishes_is_named() -> None:
     disk.remove("x.txnindex")
     with pytest.raises(DiskMissingError, match=r"x\.txnindex"):
         collect(index, 0, 1)
+
+
+def test_undoing_reads_nothing_of_a_cold_file() -> None:
+    disk = SimulatedDisk(1)
+    index = AbortedIndex(disk, "x.txnindex", Offset(0))
+    index.add(ENTRIES[0])
+    index.write()
+    disk.chill("x.txnindex")
+    index.undo(Offset(11))  # nothing was added since
+    assert index.count == 1
+    index.add(ENTRIES[1])
+    index.add(ENTRIES[2])
+    index.write()
+    index.undo(Offset(11))
+    assert index.count == 1
+    index.add(ENTRIES[3])
+    index.undo(Offset(11))
+    disk.warm("x.txnindex")
+    assert collect(index, 0, 100) == ([ENTRIES[0]], False)
+    index.add(ENTRIES[1])
+    assert index.count == 2
