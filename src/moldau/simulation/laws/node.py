@@ -87,7 +87,7 @@ class NodeLaws:
                 key = shard.replica.topic_id, shard.replica.partition.partition
                 if self._loaded.get(key) is not shard.machine and log.written_offset == log.log_end:
                     self._loaded[key] = shard.machine
-                    check_rebuilt(shard, stored(log, self._read_file(node, shard.replica)))
+                    check_rebuilt(shard.machine, stored(log, self._read_file(node, shard.replica)))
 
     def forget_committed(self) -> None:
         """Forget what was committed: with durability=page-cache a power loss may take it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from moldau._native.records import Batch, Record
-from moldau.broker.coordinators.shard import Shard
+from moldau.coordination.machine import Machine
 from moldau.coordination.stored_record import decode_record, record_types
 from moldau.groups.machine import GroupMachine
 from moldau.kernel.disk import Buffer
@@ -29,9 +29,9 @@ class _CommittedOffset(NamedTuple):
     offset: int
 
 
-def check_rebuilt(shard: Shard, batches: StoredBatches) -> None:
-    """Assert that a shard, of which nothing is staged, knows what its records say."""
-    match shard.machine:
+def check_rebuilt(machine: Machine, batches: StoredBatches) -> None:
+    """Assert that a coordinator, of which nothing is staged, knows what its records say."""
+    match machine:
         case GroupMachine() as groups:
             known = groups.shelf.offsets
             for key, expected in _offsets_of(batches).items():
