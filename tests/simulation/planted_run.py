@@ -1,18 +1,20 @@
-"""Runs in a process: `replay SCRIPT`, or `search FAULTS SECONDS CLIENTS SEEDS LAWS`.
+"""Runs in a process: `replay SCRIPT`, or `search FAULTS SECONDS CLIENTS SEEDS LAWS SHRINKING`.
 
 Each run is told as one line of JSON. A search ends with the first run that breaks one of the laws,
-and tells it with a script of what has happened.
+and tells it with a script of what has happened, which is shrunk for some seconds.
 """
 
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 
 from moldau.client.errors import UndeliveredWarning
 from moldau.simulation.faults.injector import Injector, ScriptPlan, scripted
 from moldau.simulation.faults.script import Script
+from moldau.simulation.faults.shrink import Shrinker
 from moldau.simulation.faults.swarm import Swarm
 from moldau.simulation.run import SimulatedRun
 
@@ -26,29 +28,40 @@ def main(words: Sequence[str]) -> None:
     match words:
         case ["replay", path]:
             run, _ = scripted(Script.parse(Path(path).read_text()))
-            tell({"violation": run.execute().violation})
-        case ["search", faults, seconds, clients, seeds, laws]:
-            first, last = map(int, seeds.split("-"))
+            outcome = run.execute()
+            tell({"violation": outcome.violation, "law": outcome.law})
+        case ["search", faults, seconds, clients, seeds, laws, shrinking]:
             search(
                 () if faults == NO_FAULTS else faults.split(),
                 Script(0, float(seconds), clients=tuple(clients.split())),
-                range(first, last + 1),
+                int(seeds),
                 laws.split(", "),
+                float(shrinking),
             )
         case _:
             sys.exit(__doc__)
 
 
-def search(kinds: Sequence[str], like: Script, seeds: Iterable[int], laws: Sequence[str]) -> None:
+def search(
+    kinds: Sequence[str], like: Script, seeds: int, laws: Sequence[str], shrinking: float
+) -> None:
     """Run one seed after the other, until a law is broken."""
-    for seed in seeds:
+    for seed in range(1, seeds + 1):
         injector = Injector(Swarm(kinds) if kinds else ScriptPlan(()))
         run = SimulatedRun(seed, seconds=like.seconds, faults=injector, clients=like.clients)
-        violation = run.execute().violation
+        outcome = run.execute()
         script = Script(seed, like.seconds, tuple(injector.happened), like.clients)
-        tell({"violation": violation, "script": str(script)})
-        if any(law in violation for law in laws):
+        is_found = any(law in outcome.violation for law in laws)
+        if is_found:
+            script = shrink(script, outcome.law, until=monotonic() + shrinking)
+        tell({"violation": outcome.violation, "law": outcome.law, "script": str(script)})
+        if is_found:
             return
+
+
+def shrink(script: Script, law: str, *, until: float) -> Script:
+    """Return a shorter script that breaks the same law."""
+    return Shrinker(script, law, is_over=lambda: monotonic() > until).shrink()
 
 
 def tell(what: object) -> None:

@@ -1,6 +1,6 @@
 """Bugs that are planted in the node, each of which a simulated run has to find.
 
-tests/planted has a patch for each, and for most a script of the faults that show it. A run is a
+tests/planted has a patch for each, and a script of the faults that show it. A run is a
 process of its own, with a copy of the package that has the bug. A script that shows nothing any
 more, as the workload has changed, is no failure as long as one of 200 seeds does; then
 MOLDAU_UPDATE_GOLDEN searches, and replaces it by the shortest one that is found.
@@ -21,9 +21,11 @@ import pytest
 
 PACKAGE: Final = Path(__file__).parents[2] / "src" / "moldau"
 PROGRAM: Final = Path(__file__).with_name("planted_run.py")
+PAGE: Final = Path(__file__).parents[2] / "docs" / "proofs" / "simulator-planted.md"
 PATCHES: Final = sorted((Path(__file__).parents[1] / "planted").glob("*.patch"))
 SEEDS_MAX: Final = 200
-SAMPLE: Final = ("01", "17")
+SHRINK_SECONDS: Final = 6
+SAMPLE: Final = ("01", "20", "30")
 """Those that `make test` looks for."""
 UPDATING: Final = "MOLDAU_UPDATE_GOLDEN" in os.environ
 
@@ -33,6 +35,7 @@ class PlantedBug:
     """A patch, with what its first lines say."""
 
     path: Path
+    what: str
     laws: str
     """What a run that finds it says is broken: one of these, with commas between them."""
     faults: str
@@ -43,8 +46,16 @@ class PlantedBug:
     @classmethod
     def read(cls, path: Path) -> "PlantedBug":
         """Read a patch's first lines."""
-        said = dict(re.findall(r"^(\w+): (.+)$", path.read_text().split("\n---", 1)[0], re.M))
-        return cls(path, said["Laws"], said["Faults"], said["Seconds"], said.get("Clients", ""))
+        head = path.read_text().split("\n---", 1)[0]
+        said = dict(re.findall(r"^(\w+): (.+)$", head, re.MULTILINE))
+        return cls(
+            path,
+            head.splitlines()[0],
+            said["Laws"],
+            said["Faults"],
+            said["Seconds"],
+            said.get("Clients", ""),
+        )
 
     @property
     def script(self) -> Path:
@@ -54,6 +65,16 @@ class PlantedBug:
     def is_found_by(self, violation: str) -> bool:
         """Whether a run that says this has found the bug."""
         return any(law in violation for law in self.laws.split(", "))
+
+
+@dataclass(frozen=True)
+class FoundBug:
+    """A run that has shown a bug."""
+
+    script: Path
+    law: str
+    seeds: int
+    """How many it took; 0: the script was known."""
 
 
 BUGS: Final = [PlantedBug.read(path) for path in PATCHES]
@@ -87,11 +108,13 @@ def test_all_apply(tmp_path: Path) -> None:
         for bug in BUGS
     ],
 )
-def test_it_is_found(bug: PlantedBug, package: Path, record_property: Any) -> None:
+def test_it_is_found(bug: PlantedBug, package: Path) -> None:
     plant(bug, package)
-    script, seeds = find(bug, package)
-    record_property(bug.path.stem, f"{seeds} seeds" if seeds else "script")
-    assert run(PACKAGE.parent, "replay", script)[-1]["violation"] == ""
+    found = find(bug, package)
+    if UPDATING:
+        bug.script.write_text(found.script.read_text())
+        note_row(bug, found)
+    assert run(PACKAGE.parent, "replay", found.script)[-1]["violation"] == ""
 
 
 def plant(bug: PlantedBug, directory: Path, *options: str) -> None:
@@ -105,19 +128,29 @@ def plant(bug: PlantedBug, directory: Path, *options: str) -> None:
     assert done.returncode == 0, f"{bug.path.name}: {done.stderr}"
 
 
-def find(bug: PlantedBug, package: Path) -> tuple[Path, int]:
-    """Return a script that shows a bug, and how many seeds it took; 0: it was known."""
+def find(bug: PlantedBug, package: Path) -> FoundBug:
+    """Look for a run that shows a bug."""
     if not UPDATING and bug.script.exists():
-        violation = run(package, "replay", bug.script)[-1]["violation"]
-        if bug.is_found_by(violation):
-            return bug.script, 0
-    words = bug.faults, bug.seconds, bug.clients, f"1-{SEEDS_MAX}", bug.laws
-    told = run(package, "search", *words)
+        replayed = run(package, "replay", bug.script)[-1]
+        if bug.is_found_by(replayed["violation"]):
+            return FoundBug(bug.script, replayed["law"], 0)
+    words = bug.faults, bug.seconds, bug.clients, SEEDS_MAX, bug.laws
+    told = run(package, "search", *words, SHRINK_SECONDS if UPDATING else 0)
     violations = [each["violation"] for each in told]
     assert bug.is_found_by(violations[-1]), f"{bug.laws}: not in {violations}"
-    script = bug.script if UPDATING else package / "script"
+    script = package / "script"
     script.write_text(told[-1]["script"])
-    return script, len(told)
+    return FoundBug(script, told[-1]["law"], len(told))
+
+
+def note_row(bug: PlantedBug, found: FoundBug) -> None:
+    """Replace a bug's row of the page that tells of all of them."""
+    head, _, table = PAGE.read_text().partition("|---|---|---|---|\n")
+    rows = {row.split(" ")[1]: row for row in table.splitlines()}
+    number = bug.path.name[:2]
+    rows[number] = f"| {number} | {bug.what} | {found.law} | {found.seeds} |"
+    lines = [rows[each] for each in sorted(rows)]
+    PAGE.write_text(f"{head}|---|---|---|---|\n" + "\n".join([*lines, ""]))
 
 
 def run(directory: Path, *arguments: object) -> list[Mapping[str, Any]]:
