@@ -14,9 +14,9 @@ from time import monotonic
 from moldau.client.errors import UndeliveredWarning
 from moldau.simulation.faults.injector import Injector, ScriptPlan, scripted
 from moldau.simulation.faults.script import Script
-from moldau.simulation.faults.shrink import Shrinker
+from moldau.simulation.faults.shrink import Shrinker, run_script
 from moldau.simulation.faults.swarm import Swarm
-from moldau.simulation.run import SimulatedRun
+from moldau.simulation.run import RunOutcome, SimulatedRun
 
 NO_FAULTS = "none"
 
@@ -51,17 +51,30 @@ def search(
         run = SimulatedRun(seed, seconds=like.seconds, faults=injector, clients=like.clients)
         outcome = run.execute()
         script = Script(seed, like.seconds, tuple(injector.happened), like.clients)
-        is_found = any(law in outcome.violation for law in laws)
+        told = {"violation": outcome.violation, "law": outcome.law, "script": str(script)}
+        is_found = breaks(outcome, laws)
         if is_found:
-            script = shrink(script, outcome.law, until=monotonic() + shrinking)
-        tell({"violation": outcome.violation, "law": outcome.law, "script": str(script)})
+            told["shrunk"] = str(shrink(script, outcome.law, laws, until=monotonic() + shrinking))
+        tell(told)
         if is_found:
             return
 
 
-def shrink(script: Script, law: str, *, until: float) -> Script:
+def breaks(outcome: RunOutcome, laws: Sequence[str]) -> bool:
+    """Whether a run breaks one of these laws."""
+    return any(law in outcome.violation for law in laws)
+
+
+def shrink(script: Script, law: str, laws: Sequence[str], *, until: float) -> Script:
     """Return a shorter script that breaks the same law."""
-    return Shrinker(script, law, is_over=lambda: monotonic() > until).shrink()
+
+    def run(script: Script) -> tuple[RunOutcome, Script]:
+        outcome, happened = run_script(script)
+        if not breaks(outcome, laws):
+            outcome.violation = ""  # it is broken by what is left out
+        return outcome, happened
+
+    return Shrinker(script, law, is_over=lambda: monotonic() > until, run=run).shrink()
 
 
 def tell(what: object) -> None:
