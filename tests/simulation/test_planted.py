@@ -156,7 +156,8 @@ def note_row(bug: PlantedBug, found: FoundBug) -> None:
     head, _, table = PAGE.read_text().partition("|---|---|---|---|\n")
     rows = {row.split(" ")[1]: row for row in table.splitlines()}
     number = bug.path.name[:2]
-    rows[number] = f"| {number} | {bug.what} | {found.law.partition(": ")[0]} | {found.seeds} |"
+    law = found.law.partition(": ")[0]
+    rows[number] = f"| {number} | {bug.what} | {law} | {found.seeds} |"
     lines = [rows[each] for each in sorted(rows)]
     PAGE.write_text(f"{head}|---|---|---|---|\n" + "\n".join([*lines, ""]))
 
