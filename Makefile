@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv first and is quick the second time.
 .DEFAULT_GOAL := help
-.PHONY: help run demo check test ids fuzz soak asan bench clean
+.PHONY: help run demo check test ids fuzz simulate soak asan bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -33,6 +33,10 @@ ids: python  ## Say which tests a revision has in test or soak that are in neith
 fuzz: python  ## A million mutated frames and batches through the decoders
 	@$(INSTALL) dev
 	MOLDAU_EXPLORE=1 MOLDAU_FUZZ_FRAMES=1000000 $(PYTEST) -q tests/fuzz
+
+simulate: python  ## Simulated nodes under faults until SECONDS of wall time: docs/simulator.md
+	@$(INSTALL) dev
+	$(BIN)/python -m tools.simulate $(or $(SECONDS),600)
 
 soak: ready  ## The long proofs at full counts; results go to docs/proofs/
 	$(BIN)/python -m tools.soak

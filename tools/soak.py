@@ -362,14 +362,15 @@ def _note(proof: Proof, result: Result) -> None:
                 rows[line.split(" | ")[0].removeprefix("| ")] = line
     date = datetime.now(UTC).date().isoformat()
     cells = [proof.name, result.counts, result.summary, f"{result.seconds:.0f}"]
-    rows[proof.name] = f"| {' | '.join([*cells, date, _commit(), _machine()])} |"
+    rows[proof.name] = f"| {' | '.join([*cells, date, commit_name(), machine_name()])} |"
     RESULTS.mkdir(parents=True, exist_ok=True)
     here = [known.name for known in PROOFS if known.subject == proof.subject]
     ordered = [rows[name] for name in here if name in rows]
     page.write_text(HEADER.format(subject=proof.subject) + "\n".join([*ordered, ""]))
 
 
-def _commit() -> str:
+def commit_name() -> str:
+    """Return the commit, and whether sources differ from it."""
     commit = _git("describe", "--always", "--exclude=*") or "unknown"
     # The pages of a run before it are no change of what is proved.
     changed = _git("status", "--porcelain", "--untracked-files=no", ":(exclude)docs/proofs")
@@ -381,7 +382,8 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def _machine() -> str:
+def machine_name() -> str:
+    """Return what the proofs run on."""
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     return f"{os.cpu_count()} cores, {system}, Python {platform.python_version()}"
 

@@ -13,7 +13,7 @@ from time import monotonic
 
 from moldau.client.errors import UndeliveredWarning
 from moldau.simulation.faults.injector import Injector, ScriptPlan, scripted
-from moldau.simulation.faults.script import Script
+from moldau.simulation.faults.script import FaultScript
 from moldau.simulation.faults.shrink import Shrinker, run_script
 from moldau.simulation.faults.swarm import Swarm
 from moldau.simulation.run import RunOutcome, SimulatedRun
@@ -27,13 +27,13 @@ def main(words: Sequence[str]) -> None:
     warnings.simplefilter("ignore", UndeliveredWarning)
     match words:
         case ["replay", path]:
-            run, _ = scripted(Script.parse(Path(path).read_text()))
+            run, _ = scripted(FaultScript.parse(Path(path).read_text()))
             outcome = run.execute()
             tell({"violation": outcome.violation, "law": outcome.law})
         case ["search", faults, seconds, clients, seeds, laws, shrinking]:
             search(
                 () if faults == NO_FAULTS else faults.split(),
-                Script(0, float(seconds), clients=tuple(clients.split())),
+                FaultScript(0, float(seconds), clients=tuple(clients.split())),
                 int(seeds),
                 laws.split(", "),
                 float(shrinking),
@@ -43,14 +43,14 @@ def main(words: Sequence[str]) -> None:
 
 
 def search(
-    kinds: Sequence[str], like: Script, seeds: int, laws: Sequence[str], shrinking: float
+    kinds: Sequence[str], like: FaultScript, seeds: int, laws: Sequence[str], shrinking: float
 ) -> None:
     """Run one seed after the other, until a law is broken."""
     for seed in range(1, seeds + 1):
         injector = Injector(Swarm(kinds) if kinds else ScriptPlan(()))
         run = SimulatedRun(seed, seconds=like.seconds, faults=injector, clients=like.clients)
         outcome = run.execute()
-        script = Script(seed, like.seconds, tuple(injector.happened), like.clients)
+        script = FaultScript(seed, like.seconds, tuple(injector.happened), like.clients)
         told = {"violation": outcome.violation, "law": outcome.law, "script": str(script)}
         is_found = breaks(outcome, laws)
         if is_found:
@@ -65,10 +65,10 @@ def breaks(outcome: RunOutcome, laws: Sequence[str]) -> bool:
     return any(law in outcome.violation for law in laws)
 
 
-def shrink(script: Script, law: str, laws: Sequence[str], *, until: float) -> Script:
+def shrink(script: FaultScript, law: str, laws: Sequence[str], *, until: float) -> FaultScript:
     """Return a shorter script that breaks the same law."""
 
-    def run(script: Script) -> tuple[RunOutcome, Script]:
+    def run(script: FaultScript) -> tuple[RunOutcome, FaultScript]:
         outcome, happened = run_script(script)
         if not breaks(outcome, laws):
             outcome.violation = ""  # it is broken by what is left out

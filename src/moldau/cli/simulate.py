@@ -16,9 +16,9 @@ from moldau.cli.target import add_verbose_option
 
 if TYPE_CHECKING:
     from moldau.simulation.faults.injector import Injector
-    from moldau.simulation.faults.script import Script
-    from moldau.simulation.run import SimulatedRun, RunOutcome
-    from moldau.simulation.tally import Tally
+    from moldau.simulation.faults.script import FaultScript
+    from moldau.simulation.run import RunOutcome, SimulatedRun
+    from moldau.simulation.tally import RunTally
 
 SEEDS: Final = 10
 HOURS: Final = 0.05
@@ -64,9 +64,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _work(options: argparse.Namespace) -> int:
     _check(options)
-    from moldau.simulation.tally import Tally
+    from moldau.simulation.tally import RunTally
 
-    tally = Tally()
+    tally = RunTally()
     try:
         with _interrupts() as is_interrupted:
             for simulated, injector in _runs(options):
@@ -134,12 +134,12 @@ def _runs(options: argparse.Namespace) -> "Iterator[tuple[SimulatedRun, Injector
         yield swarming(seed, seconds, _kinds(options), keeps_text=options.trace)
 
 
-def _read_script(file: str) -> "Script":
+def _read_script(file: str) -> "FaultScript":
     from moldau.simulation.faults.injector import ScriptPlan
-    from moldau.simulation.faults.script import Script, ScriptError
+    from moldau.simulation.faults.script import FaultScript, ScriptError
 
     try:
-        script = Script.parse(Path(file).read_text(encoding="utf-8"))
+        script = FaultScript.parse(Path(file).read_text(encoding="utf-8"))
         ScriptPlan(script.faults)
     except UnicodeDecodeError:
         raise CommandError(f"{file}: it is not UTF-8 text") from None
@@ -176,7 +176,9 @@ def _killed_producers() -> Iterator[None]:
         yield
 
 
-def _execute(simulated: "SimulatedRun", tally: "Tally", is_interrupted: Callable[[], bool]) -> None:
+def _execute(
+    simulated: "SimulatedRun", tally: "RunTally", is_interrupted: Callable[[], bool]
+) -> None:
     """Run, and add the run to the tally, whole or not."""
     progress = ProgressLine()
     world, outcome = simulated.world, simulated.outcome
@@ -209,15 +211,17 @@ def _report(
     is_interrupted: Callable[[], bool],
 ) -> None:
     """Say what was found and how to see it again, and look for less that shows it."""
-    from moldau.simulation.faults.script import Script
+    from moldau.simulation.faults.script import FaultScript
     from moldau.simulation.faults.shrink import Shrinker
 
+    if options.json:
+        return
     print(f"VIOLATION {outcome.violation}")
     print(f"  replay: {_replay(options, outcome.seed)}", flush=True)
     if options.script is not None or options.trace:
         return
     seconds = 3600 * (options.hours or HOURS)
-    script = Script(
+    script = FaultScript(
         outcome.seed, seconds, tuple(injector.happened), tuple(injector.run.client_names)
     )
     until = time.monotonic() + SHRINK_SECONDS
@@ -254,13 +258,14 @@ def _print_trace(options: argparse.Namespace, simulated: "SimulatedRun") -> None
             print(line)
 
 
-def _print_tally(options: argparse.Namespace, tally: "Tally") -> None:
+def _print_tally(options: argparse.Namespace, tally: "RunTally") -> None:
     kinds = sorted(tally.faults)
     if options.json:
         print_json(
             {
                 "seeds": tally.seeds,
                 "hours": tally.seconds / 3600,
+                "cpu_hours": tally.cpu_seconds / 3600,
                 "outage_hours": tally.outage_seconds / 3600,
                 "acknowledged": dict(sorted(tally.acknowledged.items())),
                 "operations_per_second": tally.operations_per_second,

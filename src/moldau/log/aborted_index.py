@@ -31,7 +31,7 @@ class AbortedIndex:
 
     entry_bytes: Final = _ENTRY.size
 
-    __slots__ = ("_count", "_disk", "_before", "_last_offset", "_staged", "base_offset", "path")
+    __slots__ = ("_before", "_count", "_disk", "_last_offset", "_staged", "base_offset", "path")
 
     def __init__(self, disk: Disk, path: str, base_offset: Offset) -> None:
         self.path = path

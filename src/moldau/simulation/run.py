@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moldau.client.admin import AsyncAdmin
 from moldau.client.consumer import AsyncConsumer
@@ -13,7 +13,6 @@ from moldau.client.descriptions import ConfigResource, ResourceType
 from moldau.client.errors import KafkaError
 from moldau.kernel.disk import Disk
 from moldau.kernel.ids import TopicPartition
-from moldau.simulation.disk import SimulatedDisk
 from moldau.simulation.laws.committed import ReadFile
 from moldau.simulation.laws.node import NodeLaws
 from moldau.simulation.laws.transformed import check_transformed
@@ -30,6 +29,9 @@ from moldau.simulation.workload.sharers import ImplicitSharerClient, SharerClien
 from moldau.simulation.workload.team import Team
 from moldau.simulation.workload.transactions import TransactionClient
 from moldau.simulation.world import World
+
+if TYPE_CHECKING:
+    from moldau.simulation.disk import SimulatedDisk
 
 SERVERS: Final = "node-1:9092"
 START_SECONDS_MAX: Final = 60.0
@@ -364,6 +366,10 @@ class SimulatedRun:
         self._ended = self.node
         if self._down_since is None:
             self._down_since = self.world.seconds
+
+    def node_is_back(self) -> None:
+        """Note that the node goes on, which was down but has not ended."""
+        self._ended = None
 
     def _tell_outage(self) -> None:
         if self._down_since is not None:

@@ -7,7 +7,7 @@ from moldau.simulation.run import RunOutcome
 
 
 @dataclass
-class Tally:
+class RunTally:
     """Sums over runs."""
 
     seeds: int = 0

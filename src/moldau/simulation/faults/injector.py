@@ -1,17 +1,18 @@
-"""The injector: makes faults happen at their events, heals what lasts, and starts the node again."""
+"""The injector: has faults happen at their events, heals what lasts, starts the node again."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Final, Protocol
 
 from moldau.simulation.disk import SimulatedDisk
+from moldau.simulation.faults.disks import DISK_FAULTS
 from moldau.simulation.faults.kind import FaultKind
 from moldau.simulation.faults.links import CLOCK_FAULTS, NETWORK_FAULTS
-from moldau.simulation.faults.disks import DISK_FAULTS
 from moldau.simulation.faults.processes import PROCESS_FAULTS
-from moldau.simulation.faults.script import COUNTERS, Script, ScriptedFault, ScriptError
+from moldau.simulation.faults.script import COUNTERS, FaultScript, ScriptedFault, ScriptError
 from moldau.simulation.laws.history import OperationEnd
 from moldau.simulation.run import SimulatedRun
 
@@ -31,7 +32,9 @@ class FaultSource(Protocol):
     def begin(self, run: SimulatedRun, counts: Counter[str]) -> Iterable[ScriptedFault]:
         """Return the faults that are known at first."""
 
-    def follow(self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault | None:
+    def follow(
+        self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]
+    ) -> ScriptedFault | None:
         """Return the fault that follows one whose moment has come, if there is any."""
 
 
@@ -94,7 +97,7 @@ class Injector:
         run.world.after_step.remove(self._step)
         run.machine.before_disk = None
         while self._lasting:
-            self._lasting.pop(next(iter(self._lasting)))()
+            self._heal(next(iter(self._lasting)))
         run.machine.stall(0)
         for disk in run.machine.disks.values():
             disk.revive()
@@ -108,7 +111,7 @@ class Injector:
         self._number += 1
         number = self._number
         self._lasting[number] = undo
-        self.run.world.after(seconds, lambda: self._lasting.pop(number, _nothing)())
+        self.run.world.after(seconds, partial(self._heal, number))
 
     def node_ends(self, absence_seconds: float) -> None:
         """Have the node started again so long after it has ended."""
@@ -119,6 +122,11 @@ class Injector:
     def forgive(self) -> None:
         """Let the node end by itself from now on, until it is started anew."""
         self._is_forgiven = True
+
+    def _heal(self, number: int) -> None:
+        undo = self._lasting.pop(number, None)
+        if undo is not None:  # it was not healed before its time
+            undo()
 
     # Events.
 
@@ -203,11 +211,7 @@ def _is_in_flight(run: SimulatedRun) -> bool:
     ) or any(each.outcome is pending for each in history.transactions[-LOOKED_AT_MAX:])
 
 
-def _nothing() -> None:
-    """Do nothing: the fault was healed before its time."""
-
-
-def scripted(script: Script, **options: bool) -> tuple[SimulatedRun, Injector]:
+def scripted(script: FaultScript, **options: bool) -> tuple[SimulatedRun, Injector]:
     """Return the run of a script, and its faults."""
     injector = Injector(ScriptPlan(script.faults))
     run = SimulatedRun(

@@ -22,8 +22,10 @@ EVENTS: Final = ("operation", "step")
 
 
 def _draw_cut(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
-    details = {"seconds": seconds_up_to(random, CUT_SECONDS_MAX), "way": random.choice(WAYS)}
-    return random.choice(run.client_machines), details
+    return random.choice(run.client_machines), {
+        "seconds": seconds_up_to(random, CUT_SECONDS_MAX),
+        "way": random.choice(WAYS),
+    }
 
 
 def _ways(run: "SimulatedRun", fault: ScriptedFault) -> list[tuple[str, str]]:
@@ -42,7 +44,12 @@ def _cut(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     ways = _ways(run, fault)
     for way in ways:
         network.cut(*way)
-    after.lasts(fault.amount("seconds"), lambda: [network.heal(*way) for way in ways])
+
+    def heal() -> None:
+        for way in ways:
+            network.heal(*way)
+
+    after.lasts(fault.amount("seconds"), heal)
 
 
 def _draw_slow(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:
@@ -138,7 +145,11 @@ NETWORK_FAULTS: Final = (
         _cut,
     ),
     FaultKind(
-        "slow", "a link has long delays, and many segments are lost at first", EVENTS, _draw_slow, _slow
+        "slow",
+        "a link has long delays, and many segments are lost at first",
+        EVENTS,
+        _draw_slow,
+        _slow,
     ),
     FaultKind(
         "reset",

@@ -54,7 +54,12 @@ def _pause(run: "SimulatedRun", fault: ScriptedFault, after: Aftermath) -> None:
     if node is not None:
         run.node_is_down()
         node.pause()
-        after.lasts(fault.amount("seconds"), node.resume)
+
+        def resume() -> None:
+            node.resume()
+            run.node_is_back()
+
+        after.lasts(fault.amount("seconds"), resume)
 
 
 def _draw_client(random: Random, run: "SimulatedRun") -> tuple[str, dict[str, object]]:

@@ -54,8 +54,9 @@ class ScriptedFault:
 
     def amount(self, name: str) -> float:
         """Return a detail that is a number."""
+        text = self.text(name)
         try:
-            return float(self.text(name))
+            return float(text)
         except ValueError:
             raise ScriptError(f"`{self}`: {name} is not a number") from None
 
@@ -69,11 +70,12 @@ class ScriptedFault:
                     raise ScriptError(f"`{line}`: no event {counter}; there are {known}")
                 pairs = tuple(_pair(line, each) for each in details)
                 return cls(kind, target, counter, int(number), pairs)
-        raise ScriptError(f"`{line}` is not KIND TARGET at EVENT NUMBER [NAME=VALUE]...")
+            case _:
+                raise ScriptError(f"`{line}` is not KIND TARGET at EVENT NUMBER [NAME=VALUE]...")
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class FaultScript:
     """All faults of a run, with what else the run needs to be the same."""
 
     seed: int

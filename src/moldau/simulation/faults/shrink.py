@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from moldau.simulation.faults.injector import scripted
-from moldau.simulation.faults.script import Script, ScriptedFault
+from moldau.simulation.faults.script import FaultScript, ScriptedFault
 from moldau.simulation.run import RunOutcome
 
 SECONDS_MIN: Final = 1.0
 
 
-def run_script(script: Script) -> tuple[RunOutcome, Script]:
+def run_script(script: FaultScript) -> tuple[RunOutcome, FaultScript]:
     """Run a script; return how that went, and the script without what has not happened."""
     run, injector = scripted(script)
     outcome = run.execute()
@@ -21,16 +21,16 @@ def run_script(script: Script) -> tuple[RunOutcome, Script]:
 class Shrinker:
     """Makes a script smaller while the same law is broken: fewer faults, less time, fewer clients.
 
-        shrinker = Shrinker(script, law="lost write", is_over=lambda: clock() > deadline)
-        print(shrinker.shrink())
+    shrinker = Shrinker(script, law="lost write", is_over=lambda: clock() > deadline)
+    print(shrinker.shrink())
     """
 
     def __init__(
         self,
-        script: Script,
+        script: FaultScript,
         law: str,
         is_over: Callable[[], bool],
-        run: Callable[[Script], tuple[RunOutcome, Script]] = run_script,
+        run: Callable[[FaultScript], tuple[RunOutcome, FaultScript]] = run_script,
     ) -> None:
         self.script = script
         """The smallest script so far that breaks the law."""
@@ -39,9 +39,9 @@ class Shrinker:
         self._is_over = is_over
         self._run = run
 
-    def shrink(self) -> Script:
+    def shrink(self) -> FaultScript:
         """Return the smallest script that is found in time."""
-        size = -1
+        size = -1.0
         while size != self._size() and not self._is_over():
             size = self._size()
             self._shorten()
@@ -52,7 +52,7 @@ class Shrinker:
     def _size(self) -> float:
         return len(self.script.faults) + len(self.script.clients) / 100 + self.script.seconds
 
-    def _try(self, script: Script) -> bool:
+    def _try(self, script: FaultScript) -> bool:
         """Whether a script breaks the law; then it is the one to go on with."""
         if self._is_over():
             return False

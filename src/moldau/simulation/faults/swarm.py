@@ -25,16 +25,16 @@ class Swarm:
         random = run.world.random("swarm")
         size = random.choice(SIZES)
         enabled = [
-            kind
-            for kind in self._kinds or FAULT_KINDS
-            if self._kinds or random.random() < size
+            kind for kind in self._kinds or FAULT_KINDS if self._kinds or random.random() < size
         ]
         self._seconds = {
             kind: FAULT_KINDS[kind].every_seconds / random.choice(RATES) for kind in enabled
         }
         return [self._draw(run, kind, counts) for kind in enabled]
 
-    def follow(self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]) -> ScriptedFault:
+    def follow(
+        self, run: SimulatedRun, fault: ScriptedFault, counts: Counter[str]
+    ) -> ScriptedFault:
         """Return the next fault of the same kind."""
         return self._draw(run, fault.kind, counts)
 
