@@ -203,6 +203,12 @@ PROOFS = (
         "pipelines",
     ),
     Proof(
+        "bugs planted in a node, found in simulated worlds",
+        ("tests/simulation/test_planted.py",),
+        {},
+        "simulator",
+    ),
+    Proof(
         "the Spark sink, killed at every point",
         ("tests/spark/test_sink_kills.py",),
         {"MOLDAU_SINK_POINTS": "all"},

@@ -1,97 +1,175 @@
-"""Bugs that are planted in a node: a run names the law that each of them breaks."""
+"""Bugs that are planted in the node, each of which a simulated run has to find.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import count
-from typing import Any
+tests/planted has a patch for each, and a script of the faults that show it. A run is a
+process of its own, with a copy of the package that has the bug. A script that shows nothing any
+more, as the workload has changed, is no failure as long as one of 200 seeds does; then
+MOLDAU_UPDATE_GOLDEN searches, and replaces it by the shortest one that is found.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
-from moldau.groups import machine
-from moldau.groups.machine import GroupMachine
-from moldau.protocol.stored.offsets import OffsetCommitKey
-from moldau.simulation.process_disk import ProcessDisk
-from moldau.simulation.restarts import NodeRestarts
-from moldau.simulation.run import SimulatedRun
-from moldau.transactions import end
-
-pytestmark = pytest.mark.filterwarnings("ignore::moldau.client.errors.UndeliveredWarning")
-
-Patch = pytest.MonkeyPatch
+PACKAGE: Final = Path(__file__).parents[2] / "src" / "moldau"
+PROGRAM: Final = Path(__file__).with_name("planted_run.py")
+PAGE: Final = Path(__file__).parents[2] / "docs" / "proofs" / "simulator-planted.md"
+PATCHES: Final = sorted((Path(__file__).parents[1] / "planted").glob("*.patch"))
+SEEDS_MAX: Final = 200
+SHRINK_SECONDS: Final = 6
+SAMPLE: Final = ("01", "20", "30")
+"""Those that `make test` looks for."""
+UPDATING: Final = "MOLDAU_UPDATE_GOLDEN" in os.environ
 
 
-def acknowledge_before_sync(patch: Patch) -> None:
-    """A sync of records does nothing."""
-    sync = ProcessDisk.sync
+@dataclass(frozen=True)
+class PlantedBug:
+    """A patch, with what its first lines say."""
 
-    def pretend(disk: ProcessDisk, path: str) -> None:
-        if "events-" not in path:
-            sync(disk, path)
+    path: Path
+    what: str
+    laws: str
+    """What a run that finds it says is broken: one of these, with commas between them."""
+    faults: str
+    seconds: str
+    clients: str
+    """Those that take part; empty: all of them."""
 
-    patch.setattr(ProcessDisk, "sync", pretend)
+    @classmethod
+    def read(cls, path: Path) -> "PlantedBug":
+        """Read a patch's first lines."""
+        head = path.read_text().split("\n---", 1)[0]
+        said = dict(re.findall(r"^(\w+): (.+)$", head, re.MULTILINE))
+        return cls(
+            path,
+            head.splitlines()[0],
+            said["Laws"],
+            said["Faults"],
+            said["Seconds"],
+            said.get("Clients", ""),
+        )
 
+    @property
+    def script(self) -> Path:
+        """A script of faults that shows it; there need not be one."""
+        return self.path.with_suffix(".script")
 
-def lose_offset_commits(patch: Patch) -> None:
-    """The group coordinator forgets some of what it was told."""
-    replay, number = machine._REPLAY[OffsetCommitKey], count()
-
-    def forget(*arguments: Any) -> None:
-        if next(number) % 5:
-            replay(*arguments)
-
-    patch.setitem(machine._REPLAY, OffsetCommitKey, forget)  # type: ignore[arg-type]
-
-
-def forget_transactional_offsets(patch: Patch) -> None:
-    """A transaction's offsets do not count when it is committed."""
-    finish = GroupMachine.end_transaction
-
-    def forget(group: GroupMachine, producer_id: Any, *, is_commit: bool) -> None:
-        finish(group, producer_id, is_commit=False)
-
-    patch.setattr(GroupMachine, "end_transaction", forget)
-
-
-def commit_what_is_aborted(patch: Patch) -> None:
-    """The markers of aborted transactions commit them."""
-    markers_of = end.markers_of
-
-    def commit(prepared: Any) -> Any:
-        return replace(markers_of(prepared), is_commit=True)
-
-    patch.setattr(end, "markers_of", commit)
+    def is_found_by(self, violation: str) -> bool:
+        """Whether a run that says this has found the bug."""
+        return any(law in violation for law in self.laws.split(", "))
 
 
-CASES: list[tuple[Callable[[Patch], None], tuple[str, ...], tuple[str, ...]]] = [
-    (
-        acknowledge_before_sync,
-        ("power loss",),
-        ("committed records", "lost write", "below the synced offset"),
-    ),
-    (lose_offset_commits, (), ("stale read",)),
-    (forget_transactional_offsets, (), ("stale read", "torn transaction", "processed twice")),
-    (commit_what_is_aborted, (), ("aborted read", "precommitted read")),
-]
+@dataclass(frozen=True)
+class FoundBug:
+    """A run that has shown a bug."""
+
+    scripts: tuple[str, ...]
+    """What replays it, the shortest first."""
+    law: str
+    seeds: int
+    """How many it took; 0: the script was known."""
 
 
-@pytest.mark.parametrize(("plant", "kinds", "laws"), CASES)
-def test_a_planted_bug_breaks_a_law(
-    monkeypatch: Patch,
-    plant: Callable[[Patch], None],
-    kinds: tuple[str, ...],
-    laws: tuple[str, ...],
-):
-    plant(monkeypatch)
-    violations = []
-    for seed in seeds_that_sync():
-        faults = NodeRestarts(every_seconds=4, kinds=kinds) if kinds else None
-        violations.append(SimulatedRun(seed, seconds=10, faults=faults).execute().violation)
-        if any(law in violations[-1] for law in laws):
-            return
-    pytest.fail(f"none of {laws} is broken: {violations}")
+BUGS: Final = [PlantedBug.read(path) for path in PATCHES]
 
 
-def seeds_that_sync() -> Iterator[int]:
-    """Yield some seeds of runs with durability=fsync."""
-    found = (seed for seed in count(105) if SimulatedRun(seed).may_lose_power)
-    return (next(found) for _ in range(6))
+@pytest.fixture
+def package(tmp_path: Path) -> Iterator[Path]:
+    """Yield the directory with a copy of the package."""
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name)
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
+def test_all_apply(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=shutil.ignore_patterns("*.so"))
+    for bug in BUGS:
+        plant(bug, tmp_path, "--check")
+    assert len(BUGS) >= 30
+    assert len({bug.path.name[:2] for bug in BUGS}) == len(BUGS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "bug",
+    [
+        pytest.param(
+            bug,
+            id=bug.path.stem,
+            marks=() if bug.path.name.startswith(SAMPLE) else pytest.mark.soak,
+        )
+        for bug in BUGS
+    ],
+)
+def test_it_is_found(bug: PlantedBug, package: Path) -> None:
+    plant(bug, package)
+    found = find(bug, package)
+    clean = [each for each in found.scripts if not violation_without(each, package)]
+    assert clean, "without the patch the run breaks a law as well"
+    if UPDATING:
+        bug.script.write_text(clean[0])
+        note_row(bug, found)
+
+
+def plant(bug: PlantedBug, directory: Path, *options: str) -> None:
+    """Apply a patch; it has to fit exactly."""
+    command = ["git", "apply", "-p1", *options, str(bug.path)]
+    # git leaves out what is not in the repository that it finds, if it finds one.
+    environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(directory.parent)}
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{bug.path.name}: {done.stderr}"
+
+
+def find(bug: PlantedBug, package: Path) -> FoundBug:
+    """Look for a run that shows a bug."""
+    if not UPDATING and bug.script.exists():
+        [replayed] = run(package, "replay", bug.script)
+        if bug.is_found_by(replayed["violation"]):
+            return FoundBug((bug.script.read_text(),), replayed["law"], 0)
+    words = bug.faults, bug.seconds, bug.clients, SEEDS_MAX, bug.laws
+    told = run(package, "search", *words, SHRINK_SECONDS if UPDATING else 0)
+    violations = [each["violation"] for each in told]
+    assert bug.is_found_by(violations[-1]), f"{bug.laws}: not in {violations}"
+    return FoundBug((told[-1]["shrunk"], told[-1]["script"]), told[-1]["law"], len(told))
+
+
+def violation_without(script: str, package: Path) -> str:
+    """Return what is violated without the patch: the run must not be to blame for it."""
+    path = package / "script"
+    path.write_text(script)
+    [replayed] = run(PACKAGE.parent, "replay", path)
+    return str(replayed["violation"])
+
+
+def note_row(bug: PlantedBug, found: FoundBug) -> None:
+    """Replace a bug's row of the page that tells of all of them."""
+    head, _, table = PAGE.read_text().partition("|---|---|---|---|\n")
+    rows = {row.split(" ")[1]: row for row in table.splitlines()}
+    number = bug.path.name[:2]
+    law = found.law.partition(": ")[0]
+    rows[number] = f"| {number} | {bug.what} | {law} | {found.seeds} |"
+    lines = [rows[each] for each in sorted(rows)]
+    PAGE.write_text(f"{head}|---|---|---|---|\n" + "\n".join([*lines, ""]))
+
+
+def run(directory: Path, *arguments: object) -> list[Mapping[str, Any]]:
+    """Run the program with the package in a directory; return what it tells."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(directory)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments} ended with {done.returncode}"
+    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -46,6 +46,10 @@ class ParkingLot:
         if not self._is_settling:
             self._settle_soon()
 
+    def is_woken(self, parked: Parked) -> bool:
+        """Whether it is to look again soon."""
+        return parked in self._woken
+
     def settle(self) -> None:
         """Let those that were woken look again; a shell calls it at the end of a turn as well."""
         if not self._woken:

@@ -224,6 +224,12 @@ class _Fetch:
         self._broker.parking.park(self, self._until)
         self._call.on_close = self._leave
 
+    @property
+    def has_enough(self) -> bool:
+        """Whether there is now what it waits for: then it was woken, or it would wait in vain."""
+        plain = self._find_plain()
+        return plain is not None and self._is_enough(plain)
+
     def wake(self, replica: Replica) -> None:
         """Take note that a partition has changed."""
         self._woken[replica] = None

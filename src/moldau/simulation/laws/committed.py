@@ -5,6 +5,7 @@ the node: what a restart brings back has to be what was committed before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from moldau._native.records import Batch, Record, read_batches
@@ -74,7 +75,8 @@ class CommittedLog:
         except CorruptBatchError:
             # What was committed is no more where it was; the batches tell what is there instead.
             self._place = "", 0
-            self._follow(log, read_file, start, ends.high_watermark)
+            with self._readable():
+                self._follow(log, read_file, start, ends.high_watermark)
         self._end = ends.high_watermark
 
     def _follow(self, log: PartitionLog, read_file: ReadFile, start: int, end: int) -> None:
@@ -86,17 +88,28 @@ class CommittedLog:
                 if batch.last_offset >= start:
                     self._add(data, batch)
 
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Have batches read that must be whole."""
+        try:
+            yield
+        except CorruptBatchError as error:
+            raise LawViolation(
+                "committed records", f"{self._partition} cannot be read: {error}"
+            ) from error
+
     def check_whole(self, log: PartitionLog, read_file: ReadFile) -> None:
         """Check that everything that was committed is still there, but for what may be removed."""
         self.follow(log, read_file)
         if log.config.is_compacted:
             return
-        found = {
-            batch.base_offset: (batch.last_offset, batch.crc)
-            for _, _, data in _files(log, read_file, log.log_start)
-            for batch in read_batches(data)
-            if log.log_start <= batch.last_offset < self._end
-        }
+        with self._readable():
+            found = {
+                batch.base_offset: (batch.last_offset, batch.crc)
+                for _, _, data in _files(log, read_file, log.log_start)
+                for batch in read_batches(data)
+                if log.log_start <= batch.last_offset < self._end
+            }
         expected = {base: batch for base, batch in self._crcs.items() if batch[0] >= log.log_start}
         if found != expected:
             wrong = min(set(found.items()) ^ set(expected.items()))[0]
@@ -151,6 +164,13 @@ class _ProducerEpochs:
             )
         self._marker_epoch = batch.producer_epoch
         self._is_open = False
+
+
+def stored(log: PartitionLog, read_file: ReadFile) -> Iterator[tuple[Buffer, Batch]]:
+    """Walk all batches of a log that are written, each with the data that it is in."""
+    for _, _, data in _files(log, read_file, log.log_start):
+        for batch in read_batches(data):
+            yield data, batch
 
 
 def _files(

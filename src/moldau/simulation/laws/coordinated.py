@@ -4,21 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from moldau._native.records import Record
+from moldau.client.member_metadata import decode_assignment
 from moldau.coordination.stored_record import RecordTypes, decode_record, record_types
-from moldau.protocol.stored import consumer_groups, transaction_state
+from moldau.protocol.stored import consumer_groups, offsets, transaction_state
 from moldau.protocol.stored.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
 )
+from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue
 from moldau.protocol.stored.transaction_state import TransactionLogKey, TransactionLogValue
 from moldau.simulation.laws.violation import LawViolation
 from moldau.transactions.state import PREVIOUS, TransactionState
 
 TRANSACTION_TYPES: Final[RecordTypes] = record_types(transaction_state)
-GROUP_TYPES: Final[RecordTypes] = record_types(consumer_groups)
+GROUP_TYPES: Final[RecordTypes] = record_types(offsets, consumer_groups)
 
-OwnedPartition = tuple[bytes, int]
-"""A topic's id and a partition's number."""
+OwnedPartition = tuple[str, int]
+"""A topic's name or id and a partition's number."""
 
 
 class TransactionStates:
@@ -58,7 +60,7 @@ def _check_transition(
 
 
 class PartitionOwners:
-    """The members that have partitions of consumer groups (KIP-848), one each at most."""
+    """The members that have partitions of groups of either protocol, one each at most."""
 
     def __init__(self) -> None:
         self._members: dict[str, dict[str, frozenset[OwnedPartition]]] = {}
@@ -76,8 +78,20 @@ class PartitionOwners:
                 if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
                     members[key.member_id] = frozenset(_partitions_of(value))
                 changed[key.group_id] = None
+            elif isinstance(value, GroupMetadataValue):
+                assert isinstance(key, GroupMetadataKey)
+                _check_owners(key.group, _members_of(value))
         for group in changed:
             _check_owners(group, self._members[group])
+
+
+def _members_of(value: GroupMetadataValue) -> dict[str, frozenset[OwnedPartition]]:
+    """Return what the members of a generation have; all of them have the same protocol."""
+    return {
+        member.member_id: frozenset(decode_assignment(member.assignment))
+        for member in value.members
+        if member.assignment and value.protocol_type == "consumer"
+    }
 
 
 def _partitions_of(
@@ -86,7 +100,7 @@ def _partitions_of(
     for topics in (value.assigned_partitions, value.partitions_pending_revocation):
         for topic in topics:
             for partition in topic.partitions:
-                yield topic.topic_id, partition
+                yield topic.topic_id.hex(), partition
 
 
 def _check_owners(group: str, members: Mapping[str, frozenset[OwnedPartition]]) -> None:
@@ -98,5 +112,5 @@ def _check_owners(group: str, members: Mapping[str, frozenset[OwnedPartition]]) 
                 topic, number = partition
                 raise LawViolation(
                     "one owner",
-                    f"{other} and {member} of group {group} have {topic.hex()}-{number}",
+                    f"{other} and {member} of group {group} have {topic}-{number}",
                 )

@@ -262,6 +262,20 @@ class History:
                 self._check_kept(send, is_there=send.value in there)
         for transaction in self.transactions:
             self._check_whole(transaction, found.keys(), there)
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """Check that what a producer was told is stored is there in the order of its sends."""
+        last: dict[tuple[str, TopicPartition], SendNote] = {}
+        for send in self.sends.values():
+            if send.outcome is OperationEnd.OK and send.is_idempotent and send.offset >= 0:
+                before = last.get((send.writer, send.partition))
+                if before is not None and before.offset > send.offset:
+                    raise LawViolation(
+                        "order",
+                        f"{before} is at {before.offset}, and {send}, sent later, at {send.offset}",
+                    )
+                last[send.writer, send.partition] = send
 
     def _check_kept(self, send: SendNote, *, is_there: bool) -> None:
         transaction = send.transaction

@@ -116,7 +116,8 @@ def check_producers(
     for data in stored if history is None else history:
         rebuilt.replay(read_batches(data)[0], data, Offset(0), Position(0))
     if is_complete:
-        assert _last(log.producers) == _last(rebuilt)
+        known, records = _last(log.producers), _last(rebuilt)
+        assert known == records, f"producers differ from their rebuild: {known}, not {records}"
         return
     batches = [read_batches(data)[0] for data in stored]
     there = {b.producer_id for b in batches if b.producer_id >= 0 and not b.is_control}

@@ -1,10 +1,11 @@
 """The laws of what is committed, and of what coordinators record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from moldau._native.records import Record
+from moldau.client.member_metadata import encode_assignment
 from moldau.coordination.stored_record import StoredRecord
 from moldau.kernel.ids import TopicPartition
 from moldau.protocol.stored.consumer_groups import (
@@ -12,6 +13,7 @@ from moldau.protocol.stored.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,
 )
+from moldau.protocol.stored.offsets import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from moldau.protocol.stored.transaction_state import TransactionLogKey, TransactionLogValue
 from moldau.records.batch import TRANSACTIONAL
 from moldau.runtime.memory_disk import MemoryDisk
@@ -66,6 +68,16 @@ def test_a_committed_batch_that_changes_is_found() -> None:
     other.log.add(3, value=b"other")
     with pytest.raises(LawViolation, match=r"has .* at 0, where"):
         followed.committed.check_whole(other.log.log, other.read_file)
+
+
+def test_a_committed_batch_that_cannot_be_read_is_found() -> None:
+    followed = Followed()
+    followed.log.add(3)
+    path = followed.log.log.segments[0].path
+    data = bytearray(followed.read_file(path, 0))
+    data[-1] ^= 1
+    with pytest.raises(LawViolation, match="orders-0 cannot be read: batch at 0"):
+        followed.committed.follow(followed.log.log, lambda _, position: data[position:])
 
 
 def test_deleted_records_may_go() -> None:
@@ -193,3 +205,28 @@ def test_a_partition_changes_hands() -> None:
     law(recorded(member("b", [1])))
     # Of one decision, in any order.
     law(recorded(member("b", [0, 1]), member("a", None)))
+
+
+def test_a_classic_generation_has_one_owner() -> None:
+    def generation(*assigned: Sequence[int]) -> StoredRecord:
+        members = [
+            MemberMetadata(
+                member_id="ab"[number],
+                client_id="",
+                client_host="",
+                session_timeout=1,
+                subscription=b"",
+                assignment=encode_assignment([TopicPartition("t", each) for each in partitions]),
+            )
+            for number, partitions in enumerate(assigned)
+        ]
+        value = GroupMetadataValue(
+            protocol_type="consumer", generation=1, protocol="range", leader="a", members=members
+        )
+        return StoredRecord(GroupMetadataKey(group="g"), value)
+
+    law = PartitionOwners()
+    law(recorded(generation([0, 1], [2])))
+    law(recorded(generation([0], [1, 2])))
+    with pytest.raises(LawViolation, match="one owner: a and b of group g have t-1"):
+        law(recorded(generation([0, 1], [1, 2])))

@@ -231,3 +231,11 @@ def test_a_record_that_was_accepted_is_not_delivered_again() -> None:
     deliveries.deliver(R, "b", asked=0, now=40, lock_seconds=30)  # an answer on its way for long
     with pytest.raises(LawViolation, match="redelivery"):
         deliveries.deliver(R, "b", asked=2, now=3, lock_seconds=30)
+
+
+def test_records_are_in_the_order_of_their_sends() -> None:
+    history = History()
+    sent(history, b"a", 1)
+    sent(history, b"b", 0)
+    with pytest.raises(LawViolation, match="order: b'a' of p in rivers-0 is at 1, and b'b'"):
+        history.check_end({P: [(0, b"b"), (1, b"a")]})
