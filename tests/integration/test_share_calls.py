@@ -15,7 +15,7 @@ from tests.wire import Wire
 MEMBERS = 8
 ACCEPT = 1
 WAIT_MS = 30_000
-CALLS_MAX = {"page-cache": 390, "fsync": 520}
+CALLS_MAX = {"page-cache": 390, "fsync": 560}
 """Of a record: its produce, the fetch that it wakes, and the acknowledgement with the next."""
 
 
