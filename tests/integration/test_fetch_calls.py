@@ -23,7 +23,7 @@ FURTHER_CALLS_MAX = 4
 LARGE_CALLS_MAX = 40
 """Of a fetch that leaves from its file, with the look at where the next one begins."""
 
-WAITING_CALLS_MAX = 50
+WAITING_CALLS_MAX = 58
 """Of a fetch that finds nothing, and is answered when a produce wakes it."""
 
 
