@@ -1,4 +1,4 @@
-"""What a quorum's member wants done."""
+"""The effects that a quorum's member asks its shell for."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -126,7 +126,7 @@ class RoleChanged:
 
 @dataclass(frozen=True, slots=True)
 class QuorumCommitted:
-    """What is below the high watermark stays."""
+    """The high watermark has moved: the records below it stay."""
 
     high_watermark: Offset
 
@@ -166,7 +166,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class EndNode:
-    """What has happened must not happen: the node ends before it does harm."""
+    """An impossible thing has happened: the node ends before it does harm."""
 
     reason: str
 

@@ -63,7 +63,7 @@ class LedShare:
         self._resource = Resource(ResourceType.GROUP, key.group_id)
         self._terms = share_terms(broker, key.group_id)
         self._sources: tuple[object, ...] = (None, None, None)
-        """What the terms follow from."""
+        """The settings that the terms follow from."""
         self._watchers: dict[Watcher, None] = {}
         self._timer: Timer | None = None
         self._timer_at = 0.0

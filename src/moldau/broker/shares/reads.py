@@ -70,7 +70,7 @@ def find_read(broker: "BrokerView", share: LedShare, bytes_max: int) -> ShareRea
 
 
 class HotRead(NamedTuple):
-    """What one partition has for a member, read already."""
+    """The records of one partition for a member, read already."""
 
     partition: SharePartition
     fetched: FetchedBatches

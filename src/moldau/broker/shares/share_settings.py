@@ -17,7 +17,7 @@ READ_COMMITTED: Final = "read_committed"
 
 
 class ShareTerms(NamedTuple):
-    """What a group may do."""
+    """The limits and rights of a group."""
 
     settings: GroupSettings
     limits: ShareLimits
